@@ -1,0 +1,140 @@
+"""Speed and memory of Breakeven, each as a figure and as a ratio to its limit. See README.md beside this file."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+START = "import sys; from breakeven.cli import main; sys.argv[0] = 'breakeven'; main()"
+MODEL, HARDWARE = "meta-llama/Llama-3.1-70B-Instruct", "h100-sxm:4"
+ADVISE = ("advise", "--model", MODEL, "--hardware", HARDWARE, "--input", "2000", "--output", "300", "--rate", "4", "--json")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure:
+    """A measurement against its limit. ``ratio`` above 1 keeps the limit."""
+
+    name: str
+    value: float
+    unit: str
+    limit: float
+    ratio: float
+
+
+def at_most(name: str, value: float, unit: str, limit: float) -> Figure:
+    return Figure(name=name, value=value, unit=unit, limit=limit, ratio=limit / value)
+
+
+def at_least(name: str, value: float, unit: str, limit: float) -> Figure:
+    return Figure(name=name, value=value, unit=unit, limit=limit, ratio=value / limit)
+
+
+def breakeven(*arguments: str) -> tuple[float, float]:
+    """Wall seconds and largest resident bytes of one run in a fresh process."""
+    began = time.perf_counter()
+    process = subprocess.Popen([sys.executable, "-c", START, *arguments], cwd=ROOT, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    wall_s = time.perf_counter() - began
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != 0:
+        sys.exit(f"bench: breakeven {' '.join(arguments)} exits {process.returncode}")
+    return wall_s, usage.ru_maxrss * (1.0 if sys.platform == "darwin" else 1024.0)
+
+
+def best_of(call: Callable[[], object], rounds: int = 5) -> float:
+    """Seconds of the quickest of some calls, after one that is not counted."""
+    call()
+    seconds = []
+    for _ in range(rounds):
+        began = time.perf_counter()
+        call()
+        seconds.append(time.perf_counter() - began)
+    return min(seconds)
+
+
+def measure_help() -> Figure:
+    return at_most("help", statistics.median(breakeven("--help")[0] for _ in range(7)), "s", 0.3)
+
+
+def measure_advise() -> Figure:
+    return at_most("advise", statistics.median(breakeven(*ADVISE)[0] for _ in range(5)), "s", 1.0)
+
+
+def measure_memory() -> Figure:
+    return at_most("memory", breakeven(*ADVISE)[1] / 1e6, "MB", 300.0)
+
+
+def deployment(**workload: object) -> object:
+    """The deployment of ADVISE through the Python API, with arrays where the benchmark puts them."""
+    import breakeven as be
+
+    return be.Deployment(
+        model=be.model(MODEL),
+        hardware=be.hardware("h100-sxm", count=4),
+        engine=be.Engine(tensor_parallel_size=4),
+        workload=be.Workload(**workload),  # type: ignore[arg-type]
+    )
+
+
+def measure_pinned(points: int = 400_000) -> Figure:
+    import numpy as np
+
+    import breakeven as be
+
+    batch, context = np.linspace(1.0, 256.0, points), np.linspace(500.0, 16_000.0, points)
+    pinned = deployment(batch=batch, context_tokens=context)
+    return at_least("pinned", points / best_of(lambda: be.evaluate(pinned)), "points/s", 1e6)
+
+
+def measure_solved(points: int = 100_000) -> Figure:
+    import numpy as np
+
+    import breakeven as be
+
+    solved = deployment(input_tokens=2000.0, output_tokens=300.0, request_rate=np.linspace(0.1, 6.0, points))
+    return at_least("solved", points / best_of(lambda: be.evaluate(solved)), "points/s", 2e5)
+
+
+# Processes first: a child inherits the resident size of this process, which numpy would raise.
+BENCHES: dict[str, Callable[[], Figure]] = {
+    "help": measure_help,
+    "advise": measure_advise,
+    "memory": measure_memory,
+    "pinned": measure_pinned,
+    "solved": measure_solved,
+}
+
+
+def table(figures: list[Figure]) -> str:
+    rows = [f"{f.name:<8} {f.value:>14,.3f} {f.unit:<10} limit {f.limit:>12,.1f}   ratio {f.ratio:6.2f}" for f in figures]
+    return "\n".join(rows)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"some of: {', '.join(BENCHES)}")
+    parser.add_argument("--json", action="store_true", help="figures as JSON")
+    parser.add_argument("--check", action="store_true", help="exit 1 where a limit is missed by more than the slack")
+    parser.add_argument("--slack", type=float, default=1.0, help="factor by which a limit may be missed (default 1)")
+    wanted = parser.parse_args()
+    unknown = set(wanted.names) - set(BENCHES)
+    if unknown:
+        parser.error(f"no such benchmark: {', '.join(sorted(unknown))}")
+    figures = [measure() for name, measure in BENCHES.items() if not wanted.names or name in wanted.names]
+    print(json.dumps([asdict(figure) for figure in figures], indent=2) if wanted.json else table(figures))
+    missed = [figure.name for figure in figures if figure.ratio * wanted.slack < 1]
+    if wanted.check and missed:
+        sys.exit(f"bench: limit missed by more than a factor of {wanted.slack:g}: {', '.join(missed)}")
+
+
+if __name__ == "__main__":
+    main()

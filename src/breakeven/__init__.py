@@ -1,0 +1,82 @@
+"""Breakeven tells when each optimisation of LLM inference pays, by how much, and up to where.
+
+The names below are loaded when first used, so that importing the package costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from breakeven.advice import Advice
+    from breakeven.api import advise, boundary, evaluate, explain, hardware, load, model
+    from breakeven.errors import BreakevenError, InputError, NotModelledError
+    from breakeven.spec.deployment import Deployment
+    from breakeven.spec.engine import Engine, Speculative
+    from breakeven.spec.hardware import Device, Hardware
+    from breakeven.spec.model import Model
+    from breakeven.spec.workload import Acceptance, Price, Slo, Workload
+    from breakeven.stats import Range, Spread
+
+_HOMES = {
+    "Acceptance": "spec.workload",
+    "Advice": "advice",
+    "BreakevenError": "errors",
+    "Deployment": "spec.deployment",
+    "Device": "spec.hardware",
+    "Engine": "spec.engine",
+    "Hardware": "spec.hardware",
+    "InputError": "errors",
+    "Model": "spec.model",
+    "NotModelledError": "errors",
+    "Price": "spec.workload",
+    "Range": "stats",
+    "Slo": "spec.workload",
+    "Speculative": "spec.engine",
+    "Spread": "stats",
+    "Workload": "spec.workload",
+    "advise": "api",
+    "boundary": "api",
+    "evaluate": "api",
+    "explain": "api",
+    "hardware": "api",
+    "load": "api",
+    "model": "api",
+}
+
+__all__ = [
+    "Acceptance",
+    "Advice",
+    "BreakevenError",
+    "Deployment",
+    "Device",
+    "Engine",
+    "Hardware",
+    "InputError",
+    "Model",
+    "NotModelledError",
+    "Price",
+    "Range",
+    "Slo",
+    "Speculative",
+    "Spread",
+    "Workload",
+    "advise",
+    "boundary",
+    "evaluate",
+    "explain",
+    "hardware",
+    "load",
+    "model",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'breakeven' has no attribute {name!r}")
+    return getattr(import_module(f"breakeven.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,131 @@
+"""Break-evens and the intervals on which a lever pays, along any axis."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from breakeven.advice import AXES, Axis, Boundary, BreakEven, Metric
+from breakeven.axes import Grid, grid, move
+from breakeven.draws import MEDIAN, Draws
+from breakeven.evaluator import Point, evaluate
+from breakeven.judge import Arms, gain_draws, noise_of, quantile
+from breakeven.stats import Array
+
+AXIS_OF: dict[str, tuple[Axis, ...]] = {
+    "batching": ("context_tokens", "request_rate", "output_tokens", "prefix_hit_rate"),
+    "kv_quant": ("batch", "context_tokens", "request_rate", "output_tokens", "prefix_hit_rate"),
+    "prefix_cache": ("prefix_hit_rate", "request_rate", "context_tokens", "output_tokens", "batch"),
+    "speculation": ("acceptance_length", "batch", "context_tokens", "draft_tokens", "request_rate", "output_tokens", "prefix_hit_rate"),
+    "weight_quant": ("batch", "context_tokens", "request_rate", "output_tokens", "prefix_hit_rate"),
+}
+"""The axes that mean something for a lever, the ones to show first first. A pinned batch has no cap to raise."""
+
+
+def gain_along(arms: Arms, axis: Axis, values: Array, metric: Metric, draws: Draws) -> Array | None:
+    """Gain at each value. Shape (values, draws); (values,) in the median world. The error of the lever rides along."""
+    if axis == "draft_tokens":
+        rows = [_gain_at(arms, axis, float(value), metric, draws) for value in values]
+        return None if any(row is None for row in rows) else np.array(rows)
+    column = values[:, None] if draws.size else values
+    found = _gain_at(arms, axis, column, metric, draws)
+    return None if found is None else np.broadcast_to(found, (len(values), draws.size) if draws.size else values.shape)
+
+
+def _gain_at(arms: Arms, axis: Axis, value: Array | float, metric: Metric, draws: Draws) -> Array | None:
+    off, on = move(arms.off, axis, value), move(arms.on, axis, value)
+    if arms.off is arms.on:
+        point = evaluate(off, draws, exact=False)
+        return gain_draws(point, point, metric)
+    a = evaluate(off, draws, exact=False)
+    b = evaluate(on, draws, noise=noise_of(arms.lever, arms.sigma, draws), exact=False)
+    return gain_draws(a, b, metric)
+
+
+def crossings(values: Array, gain: Array, level: float, *, logarithmic: bool) -> Array:
+    """Where a curve crosses a level, by interpolation between neighbours (on the axis' own scale)."""
+    x = np.log(values) if logarithmic else values
+    y = np.clip(gain, 0.0, 1e6) - level
+    at = np.flatnonzero(np.sign(y[:-1]) * np.sign(y[1:]) < 0)
+    found = x[at] + (x[at + 1] - x[at]) * (-y[at]) / (y[at + 1] - y[at])
+    return np.exp(found) if logarithmic else found
+
+
+def pays_on(values: Array, gain: Array, level: float, *, logarithmic: bool) -> tuple[tuple[float | None, float | None], ...]:
+    """Intervals with gain ≥ level; None where one runs on past what was looked at."""
+    above = gain >= level
+    edges = crossings(values, gain, level, logarithmic=logarithmic)
+    found: list[tuple[float | None, float | None]] = []
+    start: float | None = None
+    inside = bool(above[0])
+    edge = iter(edges)
+    for i in range(1, len(values)):
+        if bool(above[i]) == inside:
+            continue
+        at = float(next(edge, values[i]))
+        if inside:
+            found.append((start, at))
+        else:
+            start = at
+        inside = not inside
+    if inside:
+        found.append((start, None))
+    return tuple(found)
+
+
+def _spread(at: float, values: Array, gain: Array, *, logarithmic: bool) -> BreakEven:
+    """A median crossing with its interval: the nearest crossing of each draw; a draw without one lies beyond the range."""
+    x = np.log(values) if logarithmic else values
+    here = np.log(at) if logarithmic else at
+    y = np.clip(gain, 0.0, 1e6) - 1.0
+    change = np.sign(y[:-1]) * np.sign(y[1:]) < 0
+    slope = np.where(change, y[1:] - y[:-1], 1.0)
+    place = np.where(change, x[:-1, None] + (x[1:] - x[:-1])[:, None] * (-y[:-1]) / slope, np.inf)
+    nearest = np.take_along_axis(place, np.abs(np.where(np.isfinite(place), place, 1e30) - here).argmin(axis=0)[None], axis=0)[0]
+    rising = np.median(y[-1]) > np.median(y[0])
+    beyond = np.where((np.median(y, axis=0) < 0) == rising, np.inf, -np.inf)
+    nearest = np.where(np.isfinite(nearest), nearest, beyond)
+    low, high = quantile(nearest, 0.05), quantile(nearest, 0.95)
+    scale = np.exp if logarithmic else float
+    return BreakEven(value=at, low=float(scale(low)) if np.isfinite(low) else None, high=float(scale(high)) if np.isfinite(high) else None)
+
+
+def metric_on(axis: Axis, objective: Metric, arms: Arms) -> Metric:
+    """The metric a boundary is drawn in: the objective, or time per token where the workload has no requests to wait for."""
+    if axis == "batch" and objective == "throughput":
+        return "throughput"
+    if objective in ("e2e", "ttft") and arms.point_on.e2e_s is None:
+        return "tpot"
+    return objective
+
+
+def boundary(arms: Arms, axis: Axis, objective: Metric, threshold: float, draws: Draws, *, spread: bool = True) -> Boundary | None:
+    """A lever along one axis: break-evens with their intervals, and where it pays at the median."""
+    where = grid(arms.on, arms.point_on, axis)
+    if where is None:
+        return None
+    metric = metric_on(axis, objective, arms)
+    middle = gain_along(arms, axis, where.values, metric, MEDIAN)
+    if middle is None:
+        return None
+    even = crossings(where.values, middle, 1.0, logarithmic=where.logarithmic)
+    wide = gain_along(arms, axis, where.values, metric, draws) if spread and len(even) else None
+    found = tuple(
+        BreakEven(value=float(at), low=None, high=None) if wide is None else _spread(float(at), where.values, wide, logarithmic=where.logarithmic) for at in even
+    )
+    return Boundary(
+        axis=axis, metric=metric, break_even=found,
+        pays_on=pays_on(where.values, middle, 1.0 + threshold, logarithmic=where.logarithmic),
+        looked_at=(float(where.values[0]), float(where.values[-1])), here=_stands(arms.point_off, where),
+    )  # fmt: skip
+
+
+def _stands(point: Point, where: Grid) -> float:
+    if where.axis == "batch":
+        return float(np.median(point.batch))
+    return where.here
+
+
+def boundaries(arms: Arms, objective: Metric, threshold: float, draws: Draws) -> tuple[Boundary, ...]:
+    """A lever along every axis that means something for it."""
+    found = (boundary(arms, axis, objective, threshold, draws) for axis in AXIS_OF.get(arms.lever, AXES))
+    return tuple(b for b in found if b is not None)

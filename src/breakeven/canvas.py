@@ -1,0 +1,68 @@
+"""Where text is laid out for a terminal: widths, colour or none, tables without lines."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from io import StringIO
+
+from rich.console import Console, RenderableType
+from rich.padding import Padding
+from rich.rule import Rule
+from rich.table import Table
+from rich.text import Text
+
+WIDEST = 100
+NARROWEST = 60
+INDENT = 4
+DIM = "bright_black"
+
+
+def wants_colour(is_terminal: bool) -> bool:
+    """Colour for people at a terminal who did not ask for none."""
+    return is_terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def written(blocks: Iterable[RenderableType], width: int, colour: bool) -> str:
+    """All blocks as text, no line ending in blanks."""
+    out = StringIO()
+    console = Console(
+        file=out,
+        width=max(NARROWEST, min(width, WIDEST)),
+        force_terminal=colour,
+        color_system="standard" if colour else None,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        legacy_windows=False,
+        no_color=not colour,
+    )
+    for block in blocks:
+        console.print(block)
+    return "".join(line.rstrip() + "\n" for line in out.getvalue().splitlines())
+
+
+def rule() -> Rule:
+    """A line across."""
+    return Rule(style=DIM, characters="─")
+
+
+def grid(*widths: int | None) -> Table:
+    """A table without lines; a width of None takes what is left."""
+    table = Table.grid(padding=(0, 2, 0, 0), expand=True)
+    for width in widths:
+        table.add_column(width=width, ratio=1 if width is None else None, overflow="fold")
+    return table
+
+
+def labels(rows: list[tuple[str, str | Text]], width: int) -> Table:
+    """Words beside their labels."""
+    table = grid(width, None)
+    for label, words in rows:
+        table.add_row(Text(label, style="bold"), words if isinstance(words, Text) else Text(words))
+    return table
+
+
+def indented(words: RenderableType, depth: int = 1) -> Padding:
+    """Words set in from the left."""
+    return Padding(words, (0, 0, 0, INDENT * depth))

@@ -1,0 +1,371 @@
+"""The command line: a verb parses, makes one call of the api and hands the answer to one renderer."""
+
+# No `from __future__ import annotations`: typer reads the annotations of a verb.
+import codecs
+import os
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from shutil import get_terminal_size
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from breakeven.errors import BreakevenError, InputError
+from breakeven.messages import LANGUAGES, say, text
+
+if TYPE_CHECKING:
+    from breakeven.compose import Language
+
+USAGE_EXIT = 2
+INTERRUPTED_EXIT = 130
+PLAIN = {
+    "×": "x",
+    "±": "+-",
+    "─": "-",
+    "█": "#",
+    "░": ".",
+    "·": "|",
+    "▼": "v",
+    "→": "->",
+    "←": "<-",
+    "–": "-",
+    "…": "...",
+    "−": "-",
+    "∞": "inf",
+}
+NOT_FIELDS = (
+    "ctx",
+    "file",
+    "launch",
+    "catalog",
+    "objective",
+    "threshold",
+    "draws",
+    "seed",
+    "as_json",
+    "lang",
+    "verbose",
+    "rules",
+    "explain",
+)
+
+
+def _option(*names: str, metavar: str | None = None) -> Any:
+    return typer.Option(*names, metavar=metavar, show_default=False)
+
+
+Number = Annotated[str | None, typer.Option(metavar="NUMBER", show_default=False)]
+Switch = bool | None
+AsJson = Annotated[bool, _option("--json")]
+InLanguage = Annotated[str | None, _option("--lang", metavar="en|zh")]
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, pretty_exceptions_enable=False)
+
+
+@app.callback(invoke_without_command=True)
+def root(
+    ctx: typer.Context,
+    version: Annotated[bool, _option("--version")] = False,
+) -> None:
+    """Say which version this is, or go on to a verb."""
+    if version:
+        from importlib.metadata import version as installed
+
+        _print(f"breakeven {installed('breakeven')}\n")
+        raise typer.Exit
+
+
+@app.command()
+def advise(
+    ctx: typer.Context,
+    file: Annotated[str | None, typer.Argument(metavar="FILE", show_default=False)] = None,
+    model: Annotated[str | None, _option("--model", metavar="NAME|FILE")] = None,
+    hardware: Annotated[str | None, _option("--hardware", metavar="DEVICE[:COUNT]")] = None,
+    launch: Annotated[str | None, _option("--launch", metavar="COMMAND")] = None,
+    engine: Annotated[str | None, _option("--engine", metavar="NAME")] = None,
+    engine_version: Annotated[str | None, _option("--engine-version", metavar="VERSION")] = None,
+    tensor_parallel_size: Annotated[str | None, _option("--tensor-parallel-size", "-tp", metavar="NUMBER")] = None,
+    pipeline_parallel_size: Annotated[str | None, _option("--pipeline-parallel-size", "-pp", metavar="NUMBER")] = None,
+    data_parallel_size: Annotated[str | None, _option("--data-parallel-size", "-dp", metavar="NUMBER")] = None,
+    enable_expert_parallel: Annotated[Switch, _option("--enable-expert-parallel/--no-enable-expert-parallel")] = None,
+    max_num_seqs: Number = None,
+    max_num_batched_tokens: Number = None,
+    max_model_len: Number = None,
+    dtype: Annotated[str | None, _option("--dtype", metavar="TYPE")] = None,
+    quantization: Annotated[str | None, _option("--quantization", "-q", metavar="METHOD")] = None,
+    kv_cache_dtype: Annotated[str | None, _option("--kv-cache-dtype", metavar="TYPE")] = None,
+    block_size: Number = None,
+    gpu_memory_utilization: Number = None,
+    enable_prefix_caching: Annotated[Switch, _option("--enable-prefix-caching/--no-enable-prefix-caching")] = None,
+    enable_chunked_prefill: Annotated[Switch, _option("--enable-chunked-prefill/--no-enable-chunked-prefill")] = None,
+    enforce_eager: Annotated[Switch, _option("--enforce-eager/--no-enforce-eager")] = None,
+    speculative: Annotated[str | None, _option("--speculative", "--speculative-config", metavar="JSON")] = None,
+    input_tokens: Annotated[str | None, _option("--input", metavar="TOKENS")] = None,
+    output_tokens: Annotated[str | None, _option("--output", metavar="TOKENS")] = None,
+    rate: Annotated[str | None, _option("--rate", metavar="REQ/S")] = None,
+    concurrency: Number = None,
+    batch: Number = None,
+    context: Annotated[str | None, _option("--context", metavar="TOKENS")] = None,
+    trace: Annotated[str | None, _option("--trace", metavar="FILE")] = None,
+    prefix_hit_rate: Annotated[str | None, _option("--prefix-hit-rate", metavar="SHARE")] = None,
+    acceptance: Annotated[str | None, _option("--acceptance", metavar="SHARE,SHARE,…")] = None,
+    acceptance_length: Annotated[str | None, _option("--acceptance-length", metavar="TOKENS")] = None,
+    acceptance_rate: Annotated[str | None, _option("--acceptance-rate", metavar="SHARE")] = None,
+    acceptance_alpha: Annotated[str | None, _option("--acceptance-alpha", metavar="SHARE")] = None,
+    task: Annotated[str | None, _option("--task", metavar="NAME")] = None,
+    slo_ttft: Annotated[str | None, _option("--slo-ttft", metavar="SECONDS")] = None,
+    slo_tpot: Annotated[str | None, _option("--slo-tpot", metavar="SECONDS")] = None,
+    price: Annotated[str | None, _option("--price", metavar="NUMBER")] = None,
+    currency: Annotated[str | None, _option("--currency", metavar="CODE")] = None,
+    objective: Annotated[str | None, _option("--objective", metavar="METRIC")] = None,
+    threshold: Annotated[str, typer.Option(metavar="SHARE", show_default=True)] = "0.10",
+    draws: Annotated[str, typer.Option(metavar="NUMBER", show_default=True)] = "512",
+    seed: Annotated[str, typer.Option(metavar="NUMBER", show_default=True)] = "0",
+    explain: Annotated[str | None, _option("--explain", metavar="LEVER")] = None,
+    rules: Annotated[bool, _option("--rules")] = False,
+    verbose: Annotated[bool, _option("--verbose", "-v")] = False,
+    as_json: AsJson = False,
+    lang: InLanguage = None,
+) -> None:
+    """Where the deployment stands, which levers pay, by how much, up to where."""
+    from breakeven import api, compose
+    from breakeven.origin import values
+
+    language, seeded = _language(ctx), _whole(seed, "--seed")
+    deployment, warnings = api.load(file=file, launch=launch, flags=_flags(ctx.params))
+    if explain is not None:
+        _show(compose.compose_explanation(api.explain(deployment, explain), language), as_json)
+        return
+    drawn, pays_from = values.count(draws, "--draws"), values.number(threshold, "--threshold")
+    advice = api.advise(deployment, objective=objective, threshold=pays_from, draws=drawn, seed=seeded, warnings=warnings)
+    _show(compose.compose(advice, language), as_json, verbose=verbose, rules=rules)
+
+
+@app.command()
+def catalog(
+    ctx: typer.Context,
+    kind: Annotated[str | None, typer.Argument(metavar="hardware|models", show_default=False)] = None,
+    name: Annotated[str | None, typer.Argument(metavar="NAME", show_default=False)] = None,
+    as_json: AsJson = False,
+    lang: InLanguage = None,
+) -> None:
+    """What devices and models are known, and where each figure comes from."""
+    from breakeven import catalog as known
+    from breakeven import compose
+
+    kinds = {"hardware": known.names("hardware"), "models": known.names("models")}
+    if kind is not None and kind not in kinds:
+        raise InputError("not_one_of", path="catalog", value=kind, names=", ".join(kinds))
+    wanted = {kind: kinds[kind] if name is None else (name,)} if kind is not None else kinds
+    devices = [known.load("hardware", one) for one in wanted.get("hardware", ())]
+    models = [known.load("models", one) for one in wanted.get("models", ())]
+    _show(compose.compose_catalog(devices, models, _language(ctx)), as_json, verbose=name is not None)
+
+
+@app.command()
+def schema(
+    ctx: typer.Context,
+    write: Annotated[bool, _option("--write")] = False,
+    lang: InLanguage = None,
+) -> None:
+    """The JSON schema of the output of ``advise --json``."""
+    from breakeven import document
+    from breakeven.renderers import json
+
+    rendered = json.render(document.json_schema())
+    if not write:
+        _print(rendered)
+        return
+    path = document.SCHEMA_PATH
+    try:
+        path.write_text(rendered, encoding="utf-8")
+    except OSError as error:
+        raise InputError("cannot_write", path=str(path), reason=error.strerror or "") from None
+
+
+PATHS: Mapping[str, str] = {
+    "engine": "engine.name",
+    "engine_version": "engine.version",
+    "input_tokens": "workload.input_tokens",
+    "output_tokens": "workload.output_tokens",
+    "rate": "workload.request_rate",
+    "concurrency": "workload.concurrency",
+    "batch": "workload.batch",
+    "context": "workload.context_tokens",
+    "trace": "workload.trace",
+    "prefix_hit_rate": "workload.prefix_hit_rate",
+    "acceptance": "workload.acceptance",
+    "acceptance_length": "workload.acceptance_length",
+    "acceptance_rate": "workload.acceptance_rate",
+    "acceptance_alpha": "workload.acceptance_alpha",
+    "task": "workload.task",
+    "slo_ttft": "slo.ttft_s",
+    "slo_tpot": "slo.tpot_s",
+    "price": "price.per_device_hour",
+    "currency": "price.currency",
+    "model": "model",
+    "hardware": "hardware",
+}
+"""Option to the key of the deployment file; an option that is not named here is a setting of the engine by its own name."""
+
+
+def _flags(params: Mapping[str, Any]) -> dict[str, object]:
+    given = {name: value for name, value in params.items() if value is not None and name not in NOT_FIELDS}
+    flags = {PATHS.get(name, f"engine.{name}"): _spread(value) for name, value in given.items()}
+    if isinstance(speculative := flags.get("engine.speculative"), str) and speculative.startswith("{"):
+        flags["engine.speculative"] = _json(speculative, "--speculative")
+    return flags
+
+
+def _json(given: str, name: str) -> object:
+    import json
+
+    try:
+        return json.loads(given)
+    except (json.JSONDecodeError, RecursionError):
+        raise InputError("launch_json", path=name, value=given[:60]) from None
+
+
+def _spread(value: object) -> object:
+    """``mean=2000,p95=4000`` as the deployment file writes it; what is no such list stays as given."""
+    parts = [part.partition("=") for part in value.split(",")] if isinstance(value, str) and not value.startswith("{") else []
+    if parts and all(equals for _, equals, _ in parts):
+        return {key.strip(): number for key, _, number in parts}
+    return value
+
+
+def _whole(given: str, name: str) -> int:
+    if not given.isdecimal():
+        raise InputError("not_whole", path=name, value=given)
+    return int(given)
+
+
+def _language(ctx: typer.Context) -> "Language":
+    return "zh" if ctx.find_root().meta["language"] == "zh" else "en"
+
+
+def _show(document: Any, as_json: bool, **options: bool) -> None:
+    if as_json:
+        from breakeven.renderers import json
+
+        _print(json.render(document))
+        return
+    from breakeven.canvas import wants_colour
+    from breakeven.renderers import terminal
+
+    width = get_terminal_size((100, 24)).columns
+    _print(terminal.render(document, width=width, colour=wants_colour(sys.stdout.isatty()), **options))
+
+
+def _print(words: str) -> None:
+    sys.stdout.write(words)
+
+
+def _plain(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return "".join(PLAIN.get(sign, "?") for sign in error.object[error.start : error.end]), error.end
+
+
+def _without_language(arguments: Sequence[str]) -> list[str]:
+    """The arguments without a ``--lang`` before the verb: as an option there it would make typer load its validator, 0.1 s."""
+    rest = list(arguments)
+    while rest and rest[0].partition("=")[0] == "--lang":
+        del rest[: 1 if "=" in rest[0] else 2]
+    return rest or ["--help"]
+
+
+def language_of(arguments: Sequence[str], environment: Mapping[str, str]) -> str:
+    """The language asked for: ``--lang``, then BREAKEVEN_LANG, then the locale."""
+    for argument, following in zip(arguments, [*arguments[1:], ""], strict=False):
+        name, equals, value = argument.partition("=")
+        if name == "--lang":
+            given = value if equals else following
+            if given not in LANGUAGES:
+                raise InputError("not_one_of", path="--lang", value=given, names=", ".join(LANGUAGES))
+            return given
+    names = ("BREAKEVEN_LANG", "LC_ALL", "LC_MESSAGES", "LANG")
+    wanted = next((environment[name] for name in names if environment.get(name)), "")
+    return "zh" if wanted.lower().startswith("zh") else "en"
+
+
+def translate(command: Any, language: str) -> None:
+    """Give a verb and its options their help in a language: the key is ``cli.<verb>`` or ``cli.option_<name>``."""
+    command.help = say(f"cli.{command.name or 'breakeven'}", language)
+    for param in command.params:
+        param.help = say(f"cli.option_{param.name}", language)
+    for verb in getattr(command, "commands", {}).values():
+        translate(verb, language)
+
+
+def usage_line(error: Any, language: str) -> str:
+    """A mistake in the command line itself, in one line."""
+    kind, reason = type(error).__name__, " ".join(error.format_message().split())
+    if kind == "NoSuchOption":
+        return _unknown("option", error.option_name, getattr(error, "possibilities", None) or (), language)
+    if kind == "BadOptionUsage":
+        return say("cli.value_needed", language, option=error.option_name)
+    if found := re.match(r"No such command '([^']+)'", reason):
+        verbs = [command.callback.__name__ for command in app.registered_commands if command.callback is not None]
+        return _unknown("command", found[1], get_close_matches(found[1], verbs), language)
+    if found := re.search(r"unexpected extra argument\S* \((.+)\)", reason):
+        return say("cli.extra_arguments", language, given=found[1])
+    return say("cli.usage", language, reason=reason)
+
+
+def _unknown(kind: str, given: str, near: Sequence[str], language: str) -> str:
+    if not near:
+        return say(f"cli.no_such_{kind}", language, given=given)
+    return say(f"cli.no_such_{kind}_near", language, given=given, near=say("report.list_join", language).join(near))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run the command line and return its exit code."""
+    try:
+        language = language_of(arguments, os.environ)
+    except InputError as error:
+        return _complain(str(error), error.exit_code)
+    command = typer.main.get_command(app)
+    command.name = None
+    translate(command, language)
+    try:
+        with command.make_context("breakeven", _without_language(arguments)) as context:
+            context.meta["language"] = language
+            command.invoke(context)
+        sys.stdout.flush()
+    except BreakevenError as error:
+        return _complain(text(error.message, language), error.exit_code)
+    except typer.Exit as exit_:
+        return exit_.exit_code
+    except (typer.Abort, KeyboardInterrupt):
+        return INTERRUPTED_EXIT
+    except typer.TyperException as error:
+        return _complain(usage_line(error, language), USAGE_EXIT)
+    return 0
+
+
+def _complain(line: str, code: int) -> int:
+    sys.stderr.write(say("cli.complaint", line=" ".join(line.split())) + "\n")
+    return code
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The program ``breakeven``."""
+    codecs.register_error("breakeven", _plain)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="breakeven")
+    try:
+        code = run(sys.argv[1:] if arguments is None else arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader of a pipe has left: nothing is wrong, and Python must not complain when it closes stdout.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 0
+    sys.exit(code)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,326 @@
+"""Results to documents: every message said in one language, every number made plain and finite."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, is_dataclass
+from math import isfinite
+from typing import Any, Literal
+
+import numpy as np
+
+from breakeven import advice as a
+from breakeven import document as d
+from breakeven.messages import Message, say, text
+from breakeven.phrasing import asked, boundary_words, headline, lever_title, operating_sentence, pays_where
+from breakeven.spec.deployment import Deployment
+from breakeven.spec.hardware import Device
+from breakeven.spec.model import Model
+
+Language = Literal["en", "zh"]
+FIGURES = 12
+"""Figures kept: bytes stay exact, and the last bits of a processor's arithmetic do not reach the reader."""
+LEVERS = ("batching", "kv_quant", "prefix_cache", "speculation", "weight_quant")
+RULES_OF: Mapping[str, tuple[str, ...]] = {
+    "amortised": ("batching",),
+    "kv_below_10_percent": ("kv_quant",),
+    "batch_below_4": ("batching",),
+    "prefix_ceiling": ("prefix_cache",),
+    "historical_speculation": ("speculation",),
+    "below_10_percent": LEVERS,
+}
+"""Rule of thumb to the levers it speaks of."""
+VERDICT_SIDE = {"pays": 1, "does_not_pay": -1, "hurts": -1}
+
+
+def figure(value: float | None) -> float | None:
+    """A finite number, or None where it is unbounded or not known."""
+    if value is None or not isfinite(value):
+        return None
+    return float(f"{value:.{FIGURES}g}")
+
+
+def sure(value: float) -> float:
+    """A number that has to be finite: if it is not, the model is at fault and the reader is not told a figure."""
+    if not isfinite(value):
+        raise ArithmeticError(f"a figure of the report is {value}")
+    return float(f"{value:.{FIGURES}g}")
+
+
+def plain(value: object, language: Language) -> Any:
+    """Any value of ours as JSON knows it."""
+    if isinstance(value, Message):
+        return text(value, language)
+    if is_dataclass(value) and not isinstance(value, type):
+        return {f.name: plain(getattr(value, f.name), language) for f in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): plain(value[key], language) for key in value}
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist(), language)
+    if isinstance(value, (list, tuple)):
+        return [plain(item, language) for item in value]
+    if isinstance(value, (float, np.floating)):
+        return figure(float(value))
+    return int(value) if isinstance(value, np.integer) else value
+
+
+def at(deployment: Deployment, path: str) -> object:
+    """The value that a dotted path names, or None where the path names no field."""
+    value: object = deployment
+    for name in path.split("."):
+        value = value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
+    return value
+
+
+def _input(deployment: Deployment, path: str, language: Language) -> Any:
+    value = at(deployment, path)
+    return plain(value.name if isinstance(value, (Device, Model)) else value, language)
+
+
+def _said(messages: Iterable[Message], language: Language) -> list[str]:
+    return [text(message, language) for message in messages]
+
+
+def _interval(interval: a.Interval) -> d.Interval:
+    return d.Interval(median=figure(interval.median), low=figure(interval.low), high=figure(interval.high))
+
+
+def _gain(gain: a.Gain, language: Language) -> d.Gain:
+    return d.Gain(
+        gain=figure(gain.gain),
+        low=figure(gain.low),
+        high=figure(gain.high),
+        verdict=gain.verdict,
+        note=text(gain.note, language) if gain.note else None,
+    )
+
+
+def _gains(metrics: Mapping[a.Metric, a.Gain], language: Language) -> dict[str, d.Gain]:
+    return {name: _gain(metrics[name], language) for name in a.METRICS if name in metrics}
+
+
+def _combination(combination: a.Combination) -> d.Combination:
+    return d.Combination(
+        levers=list(combination.levers),
+        meets_slo=combination.meets_slo,
+        fits=combination.fits,
+        metrics={name: _interval(combination.metrics[name]) for name in a.METRICS if name in combination.metrics},
+    )
+
+
+def _point(advice: a.Advice, language: Language) -> d.OperatingPoint:
+    point = advice.operating_point
+    intervals = {"effective_batch": point.effective_batch_interval, "tpot_s": point.tpot_interval, "ttft_s": point.ttft_interval}
+    return d.OperatingPoint(
+        effective_batch=figure(point.effective_batch),
+        limited_by=point.limited_by,
+        saturated=point.saturated,
+        request_rate_per_s=figure(point.request_rate_per_s) or None,
+        max_request_rate_per_s=figure(point.max_request_rate_per_s) or None,
+        output_tokens_per_s=figure(point.output_tokens_per_s),
+        step_s=figure(point.step_s),
+        tpot_s=figure(point.tpot_s),
+        amortised_s_per_token=figure(point.amortised_s_per_token),
+        ttft_s=figure(point.ttft_s),
+        e2e_s=figure(point.e2e_s),
+        prefill_share=figure(point.prefill_share),
+        mean_context_tokens=figure(point.mean_context_tokens),
+        tokens_per_round=figure(point.tokens_per_round),
+        replicas=point.replicas,
+        intervals={name: _interval(interval) for name, interval in intervals.items()},
+        sentence=operating_sentence(advice, language),
+    )
+
+
+def _ledgers(advice: a.Advice) -> d.Ledgers:
+    books = plain(advice.ledgers, "en")
+    engine = advice.deployment.engine
+    return d.Ledgers(
+        memory=d.Memory(**books["memory"]),
+        bandwidth=d.Bandwidth(**books["bandwidth"]),
+        compute=d.Compute(**books["compute"]),
+        interconnect=d.Interconnect(**books["interconnect"]),
+        step_parts_s=books["step_parts_s"],
+        devices_per_replica=engine.tensor_parallel_size * engine.pipeline_parallel_size,
+    )
+
+
+def _boundary(boundary: a.Boundary, language: Language) -> d.Boundary:
+    return d.Boundary(
+        axis=boundary.axis,
+        metric=boundary.metric,
+        here=sure(boundary.here),
+        sentence=boundary_words(boundary, language),
+        looked_at=(sure(boundary.looked_at[0]), sure(boundary.looked_at[1])),
+        break_even=[d.BreakEven(value=sure(b.value), low=figure(b.low), high=figure(b.high)) for b in boundary.break_even],
+        pays_on=[(figure(low), figure(high)) for low, high in boundary.pays_on],
+    )
+
+
+def _measure(measure: a.MeasureNext | None, language: Language) -> d.MeasureNext | None:
+    if measure is None:
+        return None
+    low, high = measure.interval_after
+    return d.MeasureNext(
+        quantity=measure.quantity,
+        sentence=text(measure.sentence, language),
+        command=measure.command,
+        settles=list(measure.settles),
+        interval_after=(sure(low), sure(high)),
+    )
+
+
+def against(verdict: str, metrics: Mapping[a.Metric, a.Gain]) -> list[str]:
+    """Metrics whose own verdict is sure and of the other side than the lever's."""
+    side = VERDICT_SIDE.get(verdict)
+    opposite = {1: ("hurts",), -1: ("pays",)}.get(side or 0, ())
+    return [name for name in a.METRICS if name in metrics and metrics[name].verdict in opposite]
+
+
+def _lever(advice: a.LeverAdvice, language: Language, rules: Iterable[a.RuleOfThumb]) -> d.Lever:
+    return d.Lever(
+        lever=advice.lever,
+        title=lever_title(advice.lever, advice.setting, language),
+        state=advice.state,
+        setting=advice.setting,
+        verdict=advice.verdict,
+        metrics=_gains(advice.metrics, language),
+        against=against(advice.verdict, advice.metrics),
+        boundaries=[_boundary(boundary, language) for boundary in advice.boundaries],
+        pays_where=pays_where(advice, language),
+        ledger=advice.ledger,
+        because=_said(advice.because, language),
+        set=dict(advice.set),
+        unset=dict(advice.unset),
+        accuracy=text(advice.accuracy, language),
+        alternatives=[
+            d.Alternative(
+                setting=other.setting,
+                verdict=other.verdict,
+                metrics=_gains(other.metrics, language),
+                because=_said(other.because, language),
+            )
+            for other in advice.alternatives
+        ],
+        rules_of_thumb=[rule.id for rule in rules if advice.lever in RULES_OF.get(rule.id, ())],
+        measure_next=_measure(advice.measure_next, language),
+        schedule=advice.schedule,
+        extra=plain(advice.extra, language),
+    )
+
+
+def _best(advice: a.Advice, language: Language) -> d.Best:
+    best = advice.best
+    one = _combination(best.combination)
+    titles = [_title(advice, *_split(name), language) for name in one.levers]
+    every = [_combination(combination) for combination in best.all]
+    return d.Best(
+        levers=one.levers, titles=titles, metrics=one.metrics, meets_slo=one.meets_slo, fits=one.fits, set=dict(best.set), all=every
+    )
+
+
+def _title(advice: a.Advice, name: str, setting: str, language: Language) -> str:
+    title = lever_title(name, setting, language)
+    now = advice.levers.get(name)
+    stays = now is not None and now.state == "on" and now.setting == setting
+    return say("report.on", language, lever=title) if stays else title
+
+
+def _split(lever: str) -> tuple[str, str]:
+    name, _, setting = lever.partition(":")
+    return name, setting
+
+
+def _check(item: a.CheckItem, language: Language) -> d.CheckItem:
+    return d.CheckItem(
+        id=item.id,
+        title=say(f"checklist.{item.id}", language),
+        status=item.status,
+        evidence=text(item.evidence, language),
+        how=text(item.how, language),
+    )
+
+
+def _rule(rule: a.RuleOfThumb, language: Language) -> d.RuleOfThumb:
+    return d.RuleOfThumb(
+        id=rule.id, value=figure(rule.value), agrees=rule.agrees, says=text(rule.says, language), breaks=text(rule.breaks, language)
+    )
+
+
+def compose(advice: a.Advice, language: Language = "en") -> d.Document:
+    """The document of an advice, in one language."""
+    deployment = advice.deployment
+    return d.Document(
+        language=language,
+        title=d.Title(deployment=headline(deployment, language), workload=asked(deployment, language)),
+        deployment=plain(deployment, language) | {"replicas": deployment.replicas},
+        provenance=dict(deployment.provenance),
+        inputs=[
+            d.Input(path=path, value=_input(deployment, path, language), provenance=source)
+            for path, source in sorted(deployment.provenance.items())
+        ],
+        operating_point=_point(advice, language),
+        ledgers=_ledgers(advice),
+        objective=advice.objective,
+        objective_metric={"latency": "e2e"}.get(advice.objective, advice.objective),
+        objective_reason=text(advice.objective_reason, language),
+        threshold=advice.threshold,
+        levers=[_lever(lever, language, advice.rules) for lever in advice.levers.values()],
+        best=_best(advice, language),
+        checklist=[_check(item, language) for item in advice.checklist],
+        rules_of_thumb=[_rule(rule, language) for rule in advice.rules],
+        how_sure=text(advice.how_sure, language),
+        warnings=list(dict.fromkeys(_said(advice.warnings, language))),
+        draws=advice.draws,
+        seed=advice.seed,
+    )
+
+
+def _line(line: a.Line, language: Language) -> d.Line:
+    return d.Line(
+        symbol=line.symbol,
+        formula=line.formula,
+        substituted=line.substituted,
+        value=figure(line.value),
+        unit=line.unit,
+        name=text(line.name, language),
+        source=line.source,
+    )
+
+
+def compose_explanation(explanation: a.Explanation, language: Language = "en") -> d.ExplanationDocument:
+    """The document of an explanation, in one language."""
+
+    def lines(part: tuple[a.Line, ...]) -> list[d.Line]:
+        return [_line(line, language) for line in part]
+
+    return d.ExplanationDocument(
+        language=language,
+        lever=explanation.lever,
+        setting=explanation.setting,
+        title=lever_title(explanation.lever, explanation.setting, language),
+        off=lines(explanation.off),
+        on=lines(explanation.on),
+        result=lines(explanation.result),
+    )
+
+
+def _entry(kind: Literal["hardware", "models"], entry: Device | Model, language: Language) -> d.CatalogEntry:
+    values = plain(entry, language)
+    sources = values.pop("sources")
+    if isinstance(entry, Device):
+        summary: dict[str, Any] = {
+            "memory_bytes": entry.memory_bytes,
+            "bandwidth_bytes_per_s": entry.bandwidth_bytes_per_s,
+            **entry.matmul_flops,
+        }
+    else:
+        summary = {"parameters": entry.parameters.total, "layers": entry.layers, "max_context": entry.max_context}
+    title = entry.title if isinstance(entry, Device) else entry.family
+    return d.CatalogEntry(kind=kind, name=entry.name, title=title, summary=summary, values=values, sources=sources)
+
+
+def compose_catalog(devices: Iterable[Device], models: Iterable[Model], language: Language = "en") -> d.CatalogDocument:
+    """The document of catalogue entries."""
+    entries = [_entry("hardware", device, language) for device in devices] + [_entry("models", model, language) for model in models]
+    return d.CatalogDocument(language=language, entries=entries)

@@ -1,0 +1,313 @@
+"""What a report is: frozen data, versioned, with every sentence already in the reader's language.
+
+A field is never renamed or removed without raising ``SCHEMA``; fields may be added. ``None`` means unbounded or not known.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import msgspec
+from msgspec import Struct
+
+SCHEMA: Final = "breakeven.advice/1"
+EXPLANATION_SCHEMA: Final = "breakeven.explanation/1"
+CATALOG_SCHEMA: Final = "breakeven.catalog/1"
+SCHEMA_PATH = Path("docs/reference/advice-1.schema.json")
+
+Verdict = Literal["pays", "does_not_pay", "hurts", "undecided", "not_supported", "does_not_fit"]
+Axis = Literal["batch", "context_tokens", "acceptance_length", "prefix_hit_rate", "request_rate", "draft_tokens", "output_tokens"]
+
+
+class Interval(Struct, frozen=True, kw_only=True):
+    """A median and its 90 % interval."""
+
+    median: float | None
+    low: float | None
+    high: float | None
+
+
+class Title(Struct, frozen=True, kw_only=True):
+    """What the report is about, in words."""
+
+    deployment: str
+    workload: str
+
+
+class Input(Struct, frozen=True, kw_only=True):
+    """One input as it was taken, and where it came from."""
+
+    path: str
+    value: Any
+    provenance: str
+
+
+class OperatingPoint(Struct, frozen=True, kw_only=True):
+    """Where the deployment stands: times of one replica, rates of all replicas."""
+
+    effective_batch: float | None
+    limited_by: Literal["demand", "max_num_seqs", "kv_pool", "concurrency", "pinned"]
+    saturated: bool
+    request_rate_per_s: float | None
+    max_request_rate_per_s: float | None
+    output_tokens_per_s: float | None
+    step_s: float | None
+    tpot_s: float | None
+    amortised_s_per_token: float | None
+    ttft_s: float | None
+    e2e_s: float | None
+    prefill_share: float | None
+    mean_context_tokens: float | None
+    tokens_per_round: float | None
+    replicas: int
+    intervals: dict[str, Interval]
+    sentence: str
+
+
+class Memory(Struct, frozen=True, kw_only=True):
+    """Bytes held on one device."""
+
+    capacity_bytes: float
+    usable_bytes: float
+    weight_bytes: float
+    draft_weight_bytes: float
+    reserve_bytes: float
+    kv_pool_bytes: float
+    kv_bytes_per_token: float
+    kv_pool_tokens: float
+    kv_in_use_bytes: float
+    kv_share: float | None
+    sequences_that_fit: float | None
+    fits: bool
+
+
+class Bandwidth(Struct, frozen=True, kw_only=True):
+    """Bytes read by one device in a decode step."""
+
+    bytes_per_step: float
+    weight_bytes: float
+    expert_bytes: float
+    expert_coverage: float | None
+    kv_bytes: float
+    kv_share: float | None
+    mbu: float | None
+
+
+class Compute(Struct, frozen=True, kw_only=True):
+    """FLOP done by one device in a decode step."""
+
+    flop_per_step: float
+    linear_flop: float
+    attention_flop: float
+    mfu: float | None
+    ridge_rows: float | None
+    ridge_batch: float | None
+
+
+class Interconnect(Struct, frozen=True, kw_only=True):
+    """Bytes sent by one device in a decode step."""
+
+    bytes_per_step: float
+    share_of_step: float | None
+
+
+class Ledgers(Struct, frozen=True, kw_only=True):
+    """The books of one device."""
+
+    memory: Memory
+    bandwidth: Bandwidth
+    compute: Compute
+    interconnect: Interconnect
+    step_parts_s: dict[str, float]
+    devices_per_replica: int
+
+
+class Gain(Struct, frozen=True, kw_only=True):
+    """How much better a metric is, above 1 better: off/on for times, on/off for rates."""
+
+    gain: float | None
+    low: float | None
+    high: float | None
+    verdict: Verdict
+    note: str | None = None
+
+
+class BreakEven(Struct, frozen=True, kw_only=True):
+    """Where the gain is 1."""
+
+    value: float
+    low: float | None
+    high: float | None
+
+
+class Boundary(Struct, frozen=True, kw_only=True):
+    """A lever along one axis; ``null`` ends are the open ends of the range looked at."""
+
+    axis: Axis
+    metric: str
+    break_even: list[BreakEven]
+    pays_on: list[tuple[float | None, float | None]]
+    looked_at: tuple[float, float]
+    here: float
+    sentence: str
+
+
+class MeasureNext(Struct, frozen=True, kw_only=True):
+    """The one measurement that would shrink the interval most."""
+
+    quantity: str
+    sentence: str
+    command: str
+    settles: list[Verdict]
+    interval_after: tuple[float, float]
+
+
+class Alternative(Struct, frozen=True, kw_only=True):
+    """Another setting of the same lever."""
+
+    setting: str
+    verdict: Verdict
+    metrics: dict[str, Gain]
+    because: list[str]
+
+
+class RuleOfThumb(Struct, frozen=True, kw_only=True):
+    """A rule people use, its figure here, and where it breaks."""
+
+    id: str
+    value: float | None
+    says: str
+    breaks: str
+    agrees: bool
+
+
+class Lever(Struct, frozen=True, kw_only=True):
+    """One lever at its best supported setting."""
+
+    lever: str
+    title: str
+    state: Literal["off", "on"]
+    setting: str
+    verdict: Verdict
+    metrics: dict[str, Gain]
+    against: list[str]
+    """Metrics that move against the verdict."""
+    boundaries: list[Boundary]
+    pays_where: str
+    ledger: str
+    because: list[str]
+    alternatives: list[Alternative]
+    set: dict[str, str]
+    unset: dict[str, str]
+    accuracy: str
+    rules_of_thumb: list[str]
+    """Ids of the document's rules that speak of this lever."""
+    measure_next: MeasureNext | None
+    schedule: str | None
+    extra: dict[str, Any]
+
+
+class Combination(Struct, frozen=True, kw_only=True):
+    """A set of levers evaluated together, against the deployment as it is."""
+
+    levers: list[str]
+    metrics: dict[str, Interval]
+    meets_slo: bool | None
+    fits: bool
+
+
+class Best(Struct, frozen=True, kw_only=True):
+    """The set with the best objective under the SLO."""
+
+    levers: list[str]
+    titles: list[str]
+    metrics: dict[str, Interval]
+    meets_slo: bool | None
+    fits: bool
+    set: dict[str, str]
+    all: list[Combination]
+
+
+class CheckItem(Struct, frozen=True, kw_only=True):
+    """One of the five things a trustworthy decision needs."""
+
+    id: str
+    title: str
+    status: Literal["done", "missing", "failed"]
+    evidence: str
+    how: str
+
+
+class Document(Struct, frozen=True, kw_only=True):
+    """The answer of ``advise``."""
+
+    schema: Literal["breakeven.advice/1"] = SCHEMA
+    language: Literal["en", "zh"]
+    title: Title
+    deployment: dict[str, Any]
+    provenance: dict[str, str]
+    inputs: list[Input]
+    operating_point: OperatingPoint
+    ledgers: Ledgers
+    objective: str
+    objective_metric: str
+    objective_reason: str
+    threshold: float
+    levers: list[Lever]
+    best: Best
+    checklist: list[CheckItem]
+    rules_of_thumb: list[RuleOfThumb]
+    how_sure: str
+    warnings: list[str]
+    draws: int
+    seed: int
+
+
+class Line(Struct, frozen=True, kw_only=True):
+    """One line of arithmetic."""
+
+    symbol: str
+    formula: str
+    substituted: str
+    value: float | None
+    unit: str
+    name: str
+    source: str
+
+
+class ExplanationDocument(Struct, frozen=True, kw_only=True):
+    """The arithmetic of one lever, off and on."""
+
+    schema: Literal["breakeven.explanation/1"] = EXPLANATION_SCHEMA
+    language: Literal["en", "zh"]
+    lever: str
+    title: str
+    setting: str
+    off: list[Line]
+    on: list[Line]
+    result: list[Line]
+
+
+class CatalogEntry(Struct, frozen=True, kw_only=True):
+    """One device or model, with the source of each value."""
+
+    kind: Literal["hardware", "models"]
+    name: str
+    title: str
+    summary: dict[str, Any]
+    values: dict[str, Any]
+    sources: dict[str, str]
+
+
+class CatalogDocument(Struct, frozen=True, kw_only=True):
+    """What is known."""
+
+    schema: Literal["breakeven.catalog/1"] = CATALOG_SCHEMA
+    language: Literal["en", "zh"]
+    entries: list[CatalogEntry]
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON schema of :class:`Document`, as published in ``docs/reference``."""
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": SCHEMA, **msgspec.json.schema(Document)}

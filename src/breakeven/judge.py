@@ -1,0 +1,167 @@
+"""Two arms and their draws become gains, intervals and verdicts. Everything a lever is judged by is here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from breakeven.advice import METRICS, Gain, Interval, Metric, Verdict
+from breakeven.draws import Draws
+from breakeven.evaluator import Noise, Point, evaluate
+from breakeven.lever import Lever, Sigma
+from breakeven.messages import Message
+from breakeven.spec.deployment import Deployment
+from breakeven.statement import limited_by
+from breakeven.stats import Array
+
+SURE = 0.9
+LOW, HIGH = 0.05, 0.95
+TIMES = ("tpot", "ttft", "e2e", "cost")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arms:
+    """A lever's two deployments with their draws: off, and on with the lever's model-form error in it."""
+
+    lever: str
+    setting: str
+    off: Deployment
+    on: Deployment
+    sigma: Sigma
+    point_off: Point
+    point_on: Point
+    fits_off: bool
+    fits_on: bool
+
+
+def noise_of(lever: str, sigma: Sigma, draws: Draws) -> Noise:
+    """A lever's model-form error as factors on its arm: the same draws wherever the lever is on."""
+    z = draws.normal(f"sigma:{lever}")
+    return Noise(step=np.exp(sigma.step * z), prefill=np.exp(sigma.prefill * z))
+
+
+def combined(*noises: Noise) -> Noise:
+    """Errors of several levers together: independent, so they multiply draw by draw."""
+    step, prompt = np.ones(()), np.ones(())
+    for noise in noises:
+        step, prompt = step * noise.step, prompt * noise.prefill
+    return Noise(step=step, prefill=prompt)
+
+
+def arms(lever: Lever, off: Deployment, setting: str, draws: Draws, *, point_off: Point | None = None, exact: bool = True) -> Arms:
+    """Evaluate both arms of a lever; equal deployments are one arm, with no error between them."""
+    on = lever.apply(off, setting)
+    base = point_off or evaluate(off, draws, exact=exact)
+    if on is off:
+        return Arms(lever=lever.name, setting=setting, off=off, on=on, sigma=Sigma(), point_off=base, point_on=base, fits_off=base.room.fits, fits_on=base.room.fits)
+    sigma = lever.sigma(on, evaluate(off, exact=False), evaluate(on, exact=False))
+    point = evaluate(on, draws, noise=noise_of(lever.name, sigma, draws), exact=exact)
+    return Arms(lever=lever.name, setting=setting, off=off, on=on, sigma=sigma, point_off=base, point_on=point, fits_off=base.room.fits, fits_on=point.room.fits)
+
+
+def metric_of(point: Point, metric: Metric) -> Array | None:
+    """A metric's draws: seconds, tokens a second, sequences, device-seconds a token; None where the workload does not define it."""
+    if metric == "tpot":
+        return point.tpot_s
+    if metric == "ttft":
+        return point.ttft_s
+    if metric == "e2e":
+        return point.e2e_s
+    if metric == "throughput":
+        return point.throughput
+    if metric == "capacity":
+        return point.capacity
+    return 1.0 / point.throughput
+
+
+def ratio(off: Array, on: Array, *, time: bool) -> Array:
+    """Gain, above 1 better: off/on of times, on/off of rates. Both unbounded is no difference; bounded against unbounded is all."""
+    better, worse = (off, on) if time else (on, off)
+    better, worse = np.broadcast_arrays(np.asarray(better, dtype=float), np.asarray(worse, dtype=float))
+    same = np.isinf(better) & np.isinf(worse)
+    safe = np.where(np.isinf(worse), 1.0, worse)
+    return np.where(same, 1.0, np.where(np.isinf(worse), 0.0, better / safe))
+
+
+def gain_draws(off: Point, on: Point, metric: Metric) -> Array | None:
+    """Draws of a metric's gain. What does not fit serves nothing: an arm that fits is all against one that does not."""
+    a, b = metric_of(off, metric), metric_of(on, metric)
+    if a is None or b is None:
+        return None
+    if off is on:
+        return np.ones(np.broadcast_shapes(a.shape, b.shape))
+    gained = ratio(a, b, time=metric in TIMES)
+    fits_off, fits_on = (np.asarray(p.room.fits_sequences) >= 1.0 for p in (off, on))
+    gained = np.where(fits_on & ~fits_off, np.inf, gained)
+    return np.where(fits_off & ~fits_on, 0.0, np.where(~fits_off & ~fits_on, 1.0, gained))
+
+
+def quantile(draws: Array, q: float) -> float:
+    """A quantile that is a draw or between two finite ones (an infinite neighbour does not become a NaN)."""
+    flat = np.sort(np.ravel(draws))
+    place = q * (len(flat) - 1)
+    low, high = flat[int(np.floor(place))], flat[int(np.ceil(place))]
+    if not np.isfinite(low) or not np.isfinite(high):
+        return float(low if place % 1 < 0.5 else high)
+    return float(low + (high - low) * (place % 1))
+
+
+def interval(draws: Array | float) -> Interval:
+    """Median and 90 % interval; unbounded ends are None."""
+    found = (quantile(np.asarray(draws), q) for q in (0.5, LOW, HIGH))
+    median, low, high = (value if np.isfinite(value) else None for value in found)
+    return Interval(median=median, low=low, high=high)
+
+
+def verdict_of(gain: Array, threshold: float) -> Verdict:
+    """First match: hurts P(gain < 1) ≥ 0.9, does not pay P(gain ≥ 1 + threshold) ≤ 0.1, pays P(gain ≥ 1 + threshold) ≥ 0.9, undecided.
+
+    >>> verdict_of(np.array([1.0]), 0.1), verdict_of(np.array([0.9]), 0.1), verdict_of(np.array([1.2]), 0.1), verdict_of(np.array([1.0, 1.2]), 0.1)
+    ('does_not_pay', 'hurts', 'pays', 'undecided')
+    """
+    if float(np.mean(gain < 1.0)) >= SURE:
+        return "hurts"
+    enough = float(np.mean(gain >= 1.0 + threshold))
+    if enough <= 1 - SURE:
+        return "does_not_pay"
+    return "pays" if enough >= SURE else "undecided"
+
+
+def gain(off: Point, on: Point, metric: Metric, threshold: float) -> Gain | None:
+    """A metric's gain with its interval and verdict; None where the workload does not define the metric."""
+    draws = gain_draws(off, on, metric)
+    if draws is None:
+        return None
+    found = interval(draws)
+    note = Message("judge.unbounded_off", {}) if found.median is None else None
+    return Gain(gain=found.median, low=found.low, high=found.high, verdict=verdict_of(draws, threshold), note=note)
+
+
+def gains(a: Arms, threshold: float, *, priced: bool) -> Mapping[Metric, Gain]:
+    """All metrics of a lever's two arms; cost only with a price."""
+    wanted = [metric for metric in METRICS if metric != "cost" or priced]
+    found = {metric: gain(a.point_off, a.point_on, metric, threshold) for metric in wanted}
+    return {metric: value for metric, value in found.items() if value is not None}
+
+
+def lever_verdict(a: Arms, metrics: Mapping[Metric, Gain], objective: Metric) -> Verdict:
+    """The verdict for the objective; an arm that does not fit has its own word, and being the one that fits pays."""
+    if not a.fits_on:
+        return "does_not_fit"
+    if not a.fits_off:
+        return "pays"
+    return metrics[objective].verdict
+
+
+def default_objective(d: Deployment, point: Point) -> tuple[Metric, Message]:
+    """Mean request latency where demand limits or the batch is pinned; throughput in a closed loop, at the cap, or saturated."""
+    limit = limited_by(point)
+    if bool(np.median(point.saturated)):
+        return "throughput", Message("judge.objective_saturated", {})
+    if limit == "demand":
+        return "e2e", Message("judge.objective_demand", {})
+    if limit == "pinned":
+        return ("e2e" if point.e2e_s is not None else "tpot"), Message("judge.objective_pinned", {})
+    return "throughput", Message("judge.objective_full", {})

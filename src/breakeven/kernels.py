@@ -1,0 +1,180 @@
+"""Kernel families for weights and for the KV cache: bytes, share of bandwidth, compute overhead, and where they exist."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from breakeven.draws import Draws
+from breakeven.errors import NotModelledError, UnknownNameError
+from breakeven.spec.engine import Engine
+from breakeven.spec.hardware import Device
+from breakeven.spec.model import Model
+from breakeven.stats import Array
+
+QUANTISED_CLASSES = ("attention", "mlp", "experts")
+SIXTEEN_BIT = ("bf16", "fp16")
+BY_QUANTIZATION: Mapping[str, str] = {
+    "fp8": "fp8", "fbgemm_fp8": "fp8", "modelopt": "fp8", "awq": "int4", "gptq": "int4", "awq_marlin": "int4_marlin", "gptq_marlin": "int4_marlin",
+    "bitsandbytes": "nf4", "modelopt_fp4": "nvfp4", "nvfp4": "nvfp4", "mxfp4": "mxfp4", "int8": "int8", "w8a8_int8": "int8", "w8a8": "int8",
+    "int4": "int4", "q8_0": "q8_0", "q4_0": "q4_0", "q4_k_m": "q4_k_m", "int4_marlin": "int4_marlin", "nf4": "nf4",
+    "fp8_weight_only": "fp8_weight_only",
+}  # fmt: skip
+"""Engine's ``quantization`` value to the kernel family it runs (before the device decides)."""
+BY_STORED: Mapping[str, str] = {"bfloat16": "bf16", "float16": "fp16", "int4_g128": "int4", "int4_g64": "int4", "int4_g32": "int4"}
+"""Checkpoint format to kernel family."""
+WITHOUT_UNIT: Mapping[str, str] = {"fp8": "fp8_weight_only", "mxfp4": "mxfp4_weight_only", "nvfp4": "mxfp4_weight_only"}
+"""What runs where the device has no matrix unit for the format."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WeightKernel:
+    """A family of matrix kernels. ``phi`` scales the achieved bandwidth, ``delta_*`` the compute time, both relative to 16 bit."""
+
+    name: str
+    title: str
+    bytes: float
+    compute: str
+    phi: Mapping[str, float]
+    delta_decode: Mapping[str, float]
+    delta_prefill: Mapping[str, float]
+    sigma: str
+    source: str
+    delta_decode_range: tuple[float, float] | None = None
+    phi_experts: float | None = None
+    dequantised_bytes: float = 0.0
+    needs: str | None = None
+    weight_only: str | None = None
+    all_classes: bool = False
+    keeps_attention_of_moe: bool = False
+    flag: Mapping[str, str] = field(default_factory=dict)
+
+    def delta(self, family: str, draws: Draws) -> float | Array:
+        """Compute overhead in decode; drawn where the family of kernels is not named."""
+        if self.delta_decode_range is not None:
+            return draws.log_uniform(f"kernel:{self.name}", *self.delta_decode_range)
+        return by_family(self.delta_decode, family)
+
+
+@dataclass(frozen=True, kw_only=True)
+class KvKernel:
+    """A family of attention kernels by the format they read the cache in."""
+
+    name: str
+    title: str
+    bytes: float
+    phi: float
+    phi_narrow: float
+    layer_s: float
+    prefill: float
+    sigma: str
+    source: str
+    layer_s_by_engine: Mapping[str, float] = field(default_factory=dict)
+    min_capability: int | None = None
+    flag: Mapping[str, str] = field(default_factory=dict)
+
+
+@cache
+def _sheet(name: str) -> Mapping[str, Any]:
+    return tomllib.loads(resources.files("breakeven").joinpath("catalog", "kernels", f"{name}.toml").read_text(encoding="utf-8"))
+
+
+@cache
+def weight_kernel(name: str) -> WeightKernel:
+    """A weight kernel family by name."""
+    sheet = _sheet("weights")
+    if name not in sheet:
+        raise UnknownNameError("weight_format", name, sheet)
+    entry = dict(sheet[name])
+    if "delta_decode_range" in entry:
+        entry["delta_decode_range"] = tuple(entry["delta_decode_range"])
+    return WeightKernel(name=name, **entry)
+
+
+@cache
+def kv_kernel(name: str) -> KvKernel:
+    """A KV kernel family by name."""
+    sheet = _sheet("kv")
+    if name not in sheet:
+        raise UnknownNameError("kv_format", name, sheet)
+    return KvKernel(name=name, **sheet[name])
+
+
+def weight_names() -> tuple[str, ...]:
+    """All weight kernel families."""
+    return tuple(_sheet("weights"))
+
+
+def kv_names() -> tuple[str, ...]:
+    """All KV kernel families."""
+    return tuple(_sheet("kv"))
+
+
+def by_family(values: Mapping[str, float], family: str) -> float:
+    """The value for a device family, else the class without ``-ws``, else the default."""
+    return values.get(family, values.get(family.removesuffix("-ws"), values["default"]))
+
+
+def runs_on(kernel: WeightKernel, device: Device) -> bool:
+    """Whether the device has what the kernel family needs."""
+    if kernel.needs is not None:
+        return kernel.needs in device.native_formats and kernel.compute in device.matmul_flops
+    if kernel.weight_only is not None:
+        return kernel.weight_only in device.weight_only_formats or kernel.weight_only in device.native_formats
+    return True
+
+
+def on_device(name: str, device: Device) -> WeightKernel:
+    """The kernel family that runs a format on a device: its own, or the one that computes in 16 bits."""
+    kernel = weight_kernel(name)
+    return kernel if runs_on(kernel, device) else weight_kernel(WITHOUT_UNIT.get(name, name))
+
+
+def sixteen_bit(model: Model, engine: Engine) -> str:
+    """The 16-bit format computed in: the engine's ``dtype`` where set, else the model's."""
+    asked = model.dtype if engine.dtype == "auto" else engine.dtype
+    return {"half": "fp16", "float16": "fp16", "fp16": "fp16"}.get(asked, "bf16")
+
+
+def weight_kernels(model: Model, engine: Engine, device: Device) -> dict[str, WeightKernel]:
+    """The kernel family of each tensor class, from the engine's setting and what the checkpoint stores."""
+    base = sixteen_bit(model, engine)
+    classes = {name: weight_kernel(base) for name in ("embedding", "head", "attention", "mlp", "experts", "other")}
+    for name, stored in model.stored.items():
+        classes[name] = on_device(BY_STORED.get(stored, stored), device)
+    asked = engine.quantization
+    if asked is None or asked == "compressed-tensors" or asked == "gguf":
+        return classes
+    if asked not in BY_QUANTIZATION:
+        raise NotModelledError("quantization_not_modelled", quantization=asked, known=", ".join(sorted(BY_QUANTIZATION)))
+    kernel = on_device(BY_QUANTIZATION[asked], device)
+    for name in classes if kernel.all_classes else QUANTISED_CLASSES:
+        if name == "attention" and kernel.keeps_attention_of_moe and model.experts is not None:
+            continue
+        classes[name] = kernel
+    return classes
+
+
+def kv_format(model: Model, engine: Engine) -> str:
+    """The cache format: as set, else the checkpoint's scheme, else 16 bit."""
+    asked = engine.kv_cache_dtype
+    if asked == "auto":
+        asked = model.kv_scheme or "bf16"
+    if asked.startswith("fp8"):
+        return "fp8"
+    return {"bfloat16": "bf16", "float16": "bf16", "fp16": "bf16", "f16": "bf16", "half": "bf16"}.get(asked, asked)
+
+
+def matmul_rate(device: Device, dtype: str) -> float:
+    """Dense FLOP/s of the dtype computed in; 16-bit formats stand in for each other."""
+    rates = device.matmul_flops
+    if dtype in rates:
+        return rates[dtype]
+    for other in SIXTEEN_BIT:
+        if other in rates:
+            return rates[other]
+    raise NotModelledError("device_without_rate", device=device.name)

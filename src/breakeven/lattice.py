@@ -1,0 +1,131 @@
+"""All combinations of the levers, evaluated together: gains do not add, and the best set is found by looking."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+
+import numpy as np
+
+from breakeven.advice import METRICS, Best, Combination, Metric
+from breakeven.draws import Draws
+from breakeven.evaluator import Point, evaluate
+from breakeven.judge import combined, gain_draws, interval, metric_of, noise_of, quantile
+from breakeven.lever import Lever, Sigma
+from breakeven.spec.deployment import Deployment
+from breakeven.spec.workload import Slo
+from breakeven.stats import Array
+
+WORTH = 0.01
+"""A lever stays out of the best set when the set without it is as good within this."""
+CAREFUL = 0.1
+"""The set is judged by this quantile of its gain, so that a lever nobody is sure of has to earn its place."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """A lever with the setting it would have, and how sure the model is of it."""
+
+    lever: Lever
+    setting: str
+    sigma: Sigma
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scored:
+    """A combination with the careful gain it is ranked by."""
+
+    combination: Combination
+    deployment: Deployment
+    on: frozenset[str]
+    careful: float
+
+
+def scored(d: Deployment, choices: Sequence[Choice], objective: Metric, draws: Draws) -> list[Scored]:
+    """Every subset of the levers, against the deployment as it is. Hits that nobody has counted are not counted on."""
+    if d.workload.prefix_hit_rate is None:
+        d = replace(d, workload=replace(d.workload, prefix_hit_rate=0.0))
+    base = evaluate(d, draws)
+    found = []
+    for mask in product((False, True), repeat=len(choices)):
+        chosen = [choice for choice, wanted in zip(choices, mask, strict=True) if wanted]
+        deployment = set_levers(d, choices, chosen)
+        changed = [c for c in choices if (c in chosen) != (c.lever.setting_on(d) is not None) and c.sigma != Sigma()]
+        noise = combined(*(noise_of(c.lever.name, c.sigma, draws) for c in changed))
+        point = base if deployment is d else evaluate(deployment, draws, noise=noise)
+        found.append(_score(base, point, deployment, chosen, objective, d.slo))
+    return found
+
+
+def set_levers(d: Deployment, choices: Sequence[Choice], chosen: Sequence[Choice]) -> Deployment:
+    """The deployment with exactly the chosen levers on."""
+    for choice in choices:
+        current = choice.lever.setting_on(d)
+        if choice in chosen:
+            d = choice.lever.apply(d, choice.setting)
+        elif current is not None:
+            d = choice.lever.remove(d)
+    return d
+
+
+def meets(point: Point, slo: Slo) -> bool | None:
+    """Whether the medians keep the mean objectives; None where there are none (or only tails)."""
+    limits = {"ttft": slo.ttft_s, "tpot": slo.tpot_s, "e2e": slo.e2e_s}
+    asked: Mapping[Metric, float] = {name: limit for name, limit in limits.items() if limit is not None}  # type: ignore[misc]
+    if not asked:
+        return None
+    values = {name: metric_of(point, name) for name in asked}
+    return all(value is not None and float(np.median(value)) <= asked[name] for name, value in values.items())
+
+
+def _score(base: Point, point: Point, d: Deployment, chosen: Sequence[Choice], objective: Metric, slo: Slo) -> Scored:
+    draws: dict[Metric, Array] = {}
+    for metric in METRICS:
+        found = gain_draws(base, point, metric)
+        if found is not None:
+            draws[metric] = found
+    combination = Combination(
+        levers=tuple(f"{c.lever.name}:{c.setting}" for c in chosen),
+        metrics={metric: interval(value) for metric, value in draws.items()},
+        meets_slo=meets(point, slo),
+        fits=point.room.fits,
+    )
+    careful = quantile(draws[objective], CAREFUL) if point.room.fits else 0.0
+    return Scored(combination=combination, deployment=d, on=frozenset(c.lever.name for c in chosen), careful=careful)
+
+
+def best(d: Deployment, choices: Sequence[Choice], objective: Metric, draws: Draws) -> Best:
+    """The set with the best careful objective that fits and keeps the SLO; without one that does, the best that fits."""
+    ranked = sorted(scored(d, choices, objective, draws), key=lambda s: (s.combination.meets_slo is not False, s.careful), reverse=True)
+    top = ranked[0]
+    near = [s for s in ranked if s.combination.meets_slo == top.combination.meets_slo and s.careful >= top.careful * (1 - WORTH)]
+    winner = min(near, key=lambda s: (_changes(d, s, choices), -s.careful))
+    return Best(
+        combination=winner.combination,
+        set=_flags(d, winner, choices),
+        all=tuple(s.combination for s in (winner, *(s for s in ranked if s is not winner))),
+    )
+
+
+def _changes(d: Deployment, s: Scored, choices: Sequence[Choice]) -> int:
+    """How many levers a set would change: the deployment as it is changes none."""
+    return sum((c.lever.name in s.on) != (c.lever.setting_on(d) is not None) for c in choices)
+
+
+def _flags(d: Deployment, s: Scored, choices: Sequence[Choice]) -> dict[str, str]:
+    """The whole change of flags, by engine: what to add for levers that come on, what turns off those that go."""
+    flags: dict[str, list[str]] = {}
+    for choice in choices:
+        on_now, wanted = choice.lever.setting_on(d), choice.lever.name in s.on
+        if wanted and on_now != choice.setting:
+            change: Mapping[str, str] = choice.lever.flags(d, choice.setting)
+        elif not wanted and on_now is not None:
+            change = choice.lever.unflags(d)
+        else:
+            continue
+        for engine, flag in change.items():
+            flags.setdefault(engine, []).append(flag)
+    own = flags.get(d.engine.name, [])
+    return {d.engine.name: " ".join(own)} if own else {}
+

@@ -1,0 +1,1 @@
+"""Three books and a wire: memory, bandwidth, compute, interconnect; and the step time they add up to."""

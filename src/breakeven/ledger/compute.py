@@ -1,0 +1,71 @@
+"""Compute ledger: FLOP one device does in a step, and the ridge where compute meets bandwidth."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from breakeven.spec.model import Attention, Model
+from breakeven.stats import Array
+
+
+def linear_parameters(model: Model) -> float:
+    """Parameters multiplied for one token, without embedding and head: N_act − N_emb − N_head."""
+    p = model.parameters
+    share = model.experts.top_k / model.experts.count if model.experts else 0.0
+    return p.attention + p.mlp + p.experts * share
+
+
+def head_parameters(model: Model) -> int:
+    """Parameters of the output head; a tied model multiplies its embedding."""
+    return model.parameters.embedding if model.tied else model.parameters.head
+
+
+def decode_flop_per_token_seen(group: Attention) -> float:
+    """Attention FLOP of one query token over one cached token in one layer.
+
+    Full: 2·q_heads·(key + value width), which is 4·q_heads·head_dim. MLA absorbed: 2·q_heads·(2·kv_lora_rank + rope_dim).
+    """
+    if group.kind == "mla" and group.latent_rank is not None and group.rope_dim is not None:
+        return 2.0 * group.q_heads * (2 * group.latent_rank + group.rope_dim)
+    return 2.0 * group.q_heads * (group.k_dim + group.v_dim)
+
+
+def prefill_flop_per_token_seen(group: Attention) -> float:
+    """As in decode, but MLA is not absorbed in a prompt: 2·q_heads·(nope + rope + value width)."""
+    if group.kind == "mla" and group.nope_dim is not None and group.rope_dim is not None and group.value_dim is not None:
+        return 2.0 * group.q_heads * (group.nope_dim + group.rope_dim + group.value_dim)
+    return decode_flop_per_token_seen(group)
+
+
+def pairs_in_prompt(new_tokens: Array | float, prompt_tokens: Array | float, window: int | None) -> Array | float:
+    """Query × cached-token pairs of a prompt whose last ``new_tokens`` are computed: ∫ min(x, window) over the new part.
+
+    Without a window that is I_new·(I − I_new/2).
+
+    >>> float(pairs_in_prompt(1000, 1000, None)), float(pairs_in_prompt(200, 1000, None)), float(pairs_in_prompt(1000, 1000, 100))
+    (500000.0, 180000.0, 95000.0)
+    """
+    if window is None:
+        return new_tokens * (prompt_tokens - new_tokens / 2)
+
+    def area(x: Array | float) -> Array | float:
+        inside = np.minimum(x, window)
+        return inside * inside / 2 + window * (x - inside)
+
+    return area(prompt_tokens) - area(prompt_tokens - new_tokens)
+
+
+def ridge_rows(flops: float, mfu: float, bytes_per_weight: float, bandwidth_bytes_per_s: float, share: float) -> float:
+    """n* = F·η_f·w/(2·BW·η_bw): rows of the forward pass at which compute takes as long as reading the weights.
+
+    H100 SXM in 16 bit at full rates: 295 rows.
+
+    >>> round(ridge_rows(989.4e12, 1.0, 2.0, 3.35e12, 1.0))
+    295
+    """
+    return flops * mfu * bytes_per_weight / (2 * bandwidth_bytes_per_s * share)
+
+
+def utilisation(flop_per_step: Array | float, step_s: Array | float, flops: float) -> Array | float:
+    """MFU = FLOP per step / (step time · F)."""
+    return flop_per_step / (step_s * flops)

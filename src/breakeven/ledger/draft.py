@@ -1,0 +1,89 @@
+"""What a round of speculation adds to a step: the draft's own passes, and the host's bookkeeping."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from breakeven.efficiencies import Efficiencies
+from breakeven.errors import InputError, NotModelledError
+from breakeven.ledger.compute import head_parameters
+from breakeven.ledger.shard import Shard
+from breakeven.ledger.step import StepCost
+from breakeven.spec.deployment import Deployment
+from breakeven.spec.engine import Speculative
+from breakeven.spec.model import Model
+
+LOOKUPS = ("ngram", "suffix")
+HEADS = ("eagle", "eagle3")
+EAGLE3_VOCABULARY = 32_000
+METHODS = (*LOOKUPS, *HEADS, "mtp", "draft_model")
+
+
+def method_of(speculative: Speculative) -> str:
+    """The method's family; engines spell some of them by model (``deepseek_mtp``)."""
+    name = speculative.method.lower().replace("-", "_")
+    if name in ("nextn", "mtp") or name.endswith("_mtp"):
+        return "mtp"
+    if name not in METHODS:
+        raise NotModelledError("speculation_not_modelled", method=speculative.method, known=", ".join(METHODS))
+    return name
+
+
+def draft_model(deployment: Deployment, speculative: Speculative) -> Model:
+    """The draft model that the settings name."""
+    found = deployment.drafts.get(speculative.model or "")
+    if found is None:
+        raise InputError("draft_unknown", name=speculative.model or "")
+    return found
+
+
+def draft_parameters(deployment: Deployment, speculative: Speculative) -> float:
+    """Dense parameters one draft pass reads: a head of 13.5·d² and its vocabulary, an MTP layer, or a whole model."""
+    model, method = deployment.model, method_of(speculative)
+    if method in LOOKUPS:
+        return 0.0
+    if method == "draft_model":
+        draft = draft_model(deployment, speculative)
+        return draft.parameters.total - (0 if draft.tied else draft.parameters.embedding)
+    if method in HEADS:
+        vocabulary = EAGLE3_VOCABULARY if method == "eagle3" else model.vocabulary
+        return 13.5 * model.hidden**2 + vocabulary * model.hidden
+    return (model.parameters.attention + model.parameters.mlp) / model.layers + head_parameters(model)
+
+
+def draft_weight_bytes(deployment: Deployment) -> float:
+    """Bytes of draft weights one device holds, in 16 bit; 0 without speculation."""
+    speculative = deployment.engine.speculative
+    if speculative is None:
+        return 0.0
+    model, tp = deployment.model, deployment.engine.tensor_parallel_size
+    if method_of(speculative) == "mtp":
+        stored = deployment.model.stored.get("mlp", "bf16")
+        return model.mtp_parameters * (1.0 if stored == "fp8" else 2.0) / tp
+    return 2.0 * draft_parameters(deployment, speculative) / tp
+
+
+def with_speculation(cost: StepCost, deployment: Deployment, s: Shard, e: Efficiencies) -> StepCost:
+    """The step cost of a round: verification rows are in it already; drafting and o₀ + o_seq·b are added here.
+
+    k passes of the draft, each its weights at a share of the bandwidth or its FLOP, and a pass (head) or layers (model) of launches.
+    """
+    speculative = deployment.engine.speculative
+    if speculative is None:
+        return cost
+    method, k = method_of(speculative), speculative.num_speculative_tokens
+    fixed = e.round_s + (e.tree_s if speculative.topk > 1 else 0.0)
+    seconds = replace(cost, per_sequence_s=cost.per_sequence_s + e.round_sequence_s)
+    if method in LOOKUPS:
+        return replace(seconds, draft_fixed_s=fixed + e.lookup_s)
+    passes = k * (draft_model(deployment, speculative).layers * e.draft_layer_s if method == "draft_model" else e.draft_pass_s)
+    parameters = draft_parameters(deployment, speculative)
+    bandwidth = s.bandwidth_bytes_per_s * e.bandwidth_dense * e.draft_bandwidth
+    experts = s.model.experts
+    return replace(
+        seconds,
+        draft_fixed_s=fixed + passes,
+        draft_read_s=k * 2.0 * parameters / s.tensor_parallel / bandwidth,
+        draft_compute_s=k * speculative.topk * 2.0 * parameters / s.tensor_parallel / (s.flops_16_bit * e.mfu_decode),
+        draft_experts_read_s=k * s.expert_effective_bytes / experts.layers / bandwidth if experts and method == "mtp" else 0.0,
+    )

@@ -1,0 +1,55 @@
+"""Prefill: what a prompt costs beside decode steps (chunked), and by itself."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from breakeven.efficiencies import Efficiencies
+from breakeven.ledger import compute, interconnect
+from breakeven.ledger.shard import Shard
+from breakeven.ledger.step import smoothmax
+from breakeven.stats import Array
+
+
+def new_tokens(prompt_tokens: Array | float, hit_rate: Array | float, block_size: int) -> Array | float:
+    """Prompt tokens that are computed: I·(1 − h), and never fewer than the last block's (a whole prompt is never a hit).
+
+    >>> float(new_tokens(1000.0, 0.5, 16)), float(new_tokens(1000.0, 1.0, 16))
+    (500.0, 8.0)
+    """
+    last_block = prompt_tokens - np.floor(np.maximum(prompt_tokens - 1, 0) / block_size) * block_size
+    return np.maximum(prompt_tokens * (1.0 - hit_rate), np.minimum(last_block, prompt_tokens))
+
+
+def attention_flop(s: Shard, new: Array | float, prompt_tokens: Array | float) -> Array | float:
+    """Attention FLOP of a prompt on one device; cached tokens still cost attention over them."""
+    return sum(
+        (g.layers * compute.prefill_flop_per_token_seen(g) / s.tensor_parallel * compute.pairs_in_prompt(new, prompt_tokens, g.window)
+         for g in s.model.attention), 0.0)  # fmt: skip
+
+
+def linear_s(s: Shard, e: Efficiencies, new: Array | float) -> Array | float:
+    """Matrix time of the new tokens: dense and expert classes each at their own MFU."""
+    return new * (s.dense_prefill_compute_s / e.prefill_mfu_dense + s.expert_prefill_compute_s / e.prefill_mfu_experts)
+
+
+def shared_s(s: Shard, e: Efficiencies, new: Array | float, prompt_tokens: Array | float) -> Array | float:
+    """T_mix: compute, attention and communication of a prompt whose chunks ride with decode steps, which pay weights and launches."""
+    return s.kv.prefill * (linear_s(s, e, new) + _attention_s(s, e, new, prompt_tokens)) + _wire_s(s, e, new)
+
+
+def alone_s(s: Shard, e: Efficiencies, new: Array | float, prompt_tokens: Array | float) -> Array | float:
+    """T_pf: the same with weight reads and launches of its own."""
+    weights = s.dense_effective_bytes / e.bandwidth_dense + s.expert_effective_bytes / e.bandwidth_experts
+    launches = s.model.layers * e.ttft_layer_s + interconnect.latency_s(s.model.layers, s.tensor_parallel, s.pipeline_parallel, e.allreduce_s)
+    linear = smoothmax(linear_s(s, e, new), weights / s.bandwidth_bytes_per_s)
+    return s.kv.prefill * (linear + _attention_s(s, e, new, prompt_tokens)) + _wire_s(s, e, new) + launches
+
+
+def _attention_s(s: Shard, e: Efficiencies, new: Array | float, prompt_tokens: Array | float) -> Array | float:
+    return attention_flop(s, new, prompt_tokens) / (s.flops_16_bit * e.prefill_mfu_attention)
+
+
+def _wire_s(s: Shard, e: Efficiencies, new: Array | float) -> Array | float:
+    wire = interconnect.bytes_per_row(s.model.layers, s.model.hidden, s.tensor_parallel, s.pipeline_parallel)
+    return new * wire / (s.link_bytes_per_s * e.link_efficiency) if wire else 0.0 * new

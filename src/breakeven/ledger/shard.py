@@ -1,0 +1,89 @@
+"""What one device holds and does, as numbers: the deployment seen through its kernels and its parallelism."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from breakeven.draws import Draws
+from breakeven.kernels import KvKernel, WeightKernel, by_family, kv_format, kv_kernel, matmul_rate, sixteen_bit, weight_kernels
+from breakeven.ledger.compute import head_parameters
+from breakeven.ledger.memory import counts_by_class
+from breakeven.spec.deployment import Deployment
+from breakeven.spec.model import Model
+from breakeven.stats import Array
+
+DENSE_CLASSES = ("attention", "mlp", "other")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shard:
+    """Per device, over all stages of a pipeline. ``*_effective_bytes`` are bytes/φ; ``*_compute_s`` are seconds a row at the full rate, δ included."""
+
+    model: Model
+    tensor_parallel: int
+    pipeline_parallel: int
+    kernels: Mapping[str, WeightKernel]
+    kv: KvKernel
+    narrow_heads: bool
+    bandwidth_bytes_per_s: float
+    flops_16_bit: float
+    link_bytes_per_s: float
+    dense_bytes: float
+    dense_effective_bytes: float
+    dense_dequantised_bytes: float
+    dense_flop_per_row: float
+    dense_decode_compute_s: Array | float
+    dense_prefill_compute_s: Array | float
+    head_flop_per_row: float
+    expert_bytes: float
+    expert_effective_bytes: float
+    expert_flop_per_row: float
+    expert_decode_compute_s: Array | float
+    expert_prefill_compute_s: Array | float
+
+    @property
+    def kv_phi(self) -> float:
+        """Share of the 16-bit KV bandwidth that the cache's kernel reaches at this head width."""
+        return self.kv.phi_narrow if self.narrow_heads else self.kv.phi
+
+
+def shard(deployment: Deployment, draws: Draws) -> Shard:
+    """The deployment as one device sees it."""
+    model, engine, device = deployment.model, deployment.engine, deployment.hardware.device
+    tp = engine.tensor_parallel_size
+    kernels = weight_kernels(model, engine, device)
+    counts = {**counts_by_class(model), "head": head_parameters(model)}
+    if model.tied:
+        kernels["head"] = kernels["embedding"]
+
+    def compute_s(name: str, count: float, *, prefill: bool) -> Array | float:
+        kernel = kernels[name]
+        delta = by_family(kernel.delta_prefill, device.family) if prefill else kernel.delta(device.family, draws)
+        return 2.0 * count / tp * delta / matmul_rate(device, kernel.compute)
+
+    read = {name: counts[name] * kernels[name].bytes / tp for name in counts}
+    phi = {name: by_family(kernels[name].phi, device.family) for name in counts}
+    expert_phi = kernels["experts"].phi_experts or phi["experts"]
+    active = counts["experts"] * (model.experts.top_k / model.experts.count if model.experts else 0.0)
+    with_head = (*DENSE_CLASSES, "head")
+    return Shard(
+        model=model, tensor_parallel=tp, pipeline_parallel=engine.pipeline_parallel_size, kernels=kernels,
+        kv=kv_kernel(kv_format(model, engine)),
+        narrow_heads=min(g.k_dim for g in model.attention) < 128,
+        bandwidth_bytes_per_s=device.bandwidth_bytes_per_s,
+        flops_16_bit=matmul_rate(device, sixteen_bit(model, engine)),
+        link_bytes_per_s=device.link_bytes_per_s,
+        dense_bytes=sum(read[name] for name in with_head),
+        dense_effective_bytes=sum(read[name] / phi[name] for name in with_head),
+        dense_dequantised_bytes=sum(counts[name] * kernels[name].dequantised_bytes / tp for name in with_head),
+        dense_flop_per_row=sum(2.0 * counts[name] / tp for name in ("attention", "mlp")),
+        dense_decode_compute_s=sum(compute_s(name, counts[name], prefill=False) for name in ("attention", "mlp", "head")),
+        dense_prefill_compute_s=sum(compute_s(name, counts[name], prefill=True) for name in ("attention", "mlp")),
+        head_flop_per_row=2.0 * counts["head"] / tp,
+        expert_bytes=read["experts"],
+        expert_effective_bytes=read["experts"] / expert_phi,
+        expert_flop_per_row=2.0 * active / tp,
+        expert_decode_compute_s=compute_s("experts", active, prefill=False) if active else 0.0,
+        expert_prefill_compute_s=compute_s("experts", active, prefill=True) if active else 0.0,
+    )  # fmt: skip

@@ -1,0 +1,155 @@
+"""Step time: roofs become seconds.
+
+    t_step = t_dense + t_experts + t_attention + t_communication + t_fixed (+ what a round of speculation adds)
+
+A :class:`StepCost` holds the coefficients, so that the simulator and every solver pay the same price for the same step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from breakeven.efficiencies import Efficiencies
+from breakeven.ledger import compute, interconnect, memory
+from breakeven.ledger.shard import Shard
+from breakeven.stats import Array
+
+
+def smoothmax(a: Array | float, b: Array | float) -> Array | float:
+    """The roofs' corner: (a⁴ + b⁴)^¼, the larger of two times, 19 % above both where they meet.
+
+    End to end the corner's shape does not matter (fits of serving runs with exponents 1 to 100 score the same).
+
+    >>> float(smoothmax(3.0, 0.0)), round(float(smoothmax(1.0, 1.0)), 4)
+    (3.0, 1.1892)
+    """
+    aa, bb = a * a, b * b
+    return np.sqrt(np.sqrt(aa * aa + bb * bb))
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepCost:
+    """Seconds of a decode step as coefficients; arrays where the deployment or the draws are arrays.
+
+    With b sequences, r rows each, n = b·r (b and n per pipeline stage):
+    fixed + b·(per_sequence + attention) + n·per_row + smoothmax(dense_read, n·dense_compute)
+    + smoothmax(coverage(n_eff)·experts_read, n·experts_compute) + draft(b).
+    """
+
+    rows: int
+    stages: int
+    fixed_s: Array | float
+    per_sequence_s: Array | float
+    per_row_s: Array | float
+    attention_s: Array | float
+    """Per sequence at its context: cache read and attention FLOP, all rows of the sequence."""
+    dense_read_s: Array | float
+    dense_dequantise_s: Array | float
+    """Added as soon as more than one row is in the step (formats written out in 16 bits first)."""
+    dense_compute_s: Array | float
+    experts_read_s: Array | float
+    experts_compute_s: Array | float
+    expert_log_miss: float
+    """ln(1 − top_k/E); 0 without experts."""
+    expert_sharing: float
+    draft_fixed_s: Array | float = 0.0
+    draft_read_s: Array | float = 0.0
+    draft_compute_s: Array | float = 0.0
+    draft_experts_read_s: Array | float = 0.0
+
+
+def _experts_s(cost: StepCost, b: Array | float) -> Array | float:
+    n_eff = b * (1.0 + cost.expert_sharing * (cost.rows - 1.0))
+    return smoothmax(-np.expm1(n_eff * cost.expert_log_miss) * cost.experts_read_s, b * cost.rows * cost.experts_compute_s)
+
+
+def _draft_s(cost: StepCost, b: Array | float) -> Array | float:
+    time = cost.draft_fixed_s + smoothmax(cost.draft_read_s, b * cost.draft_compute_s)
+    if cost.expert_log_miss:
+        time = time - np.expm1(b * cost.expert_log_miss) * cost.draft_experts_read_s
+    return time
+
+
+def parts(cost: StepCost, batch: Array | float) -> Mapping[str, Array | float]:
+    """Seconds of a step by part, for ``batch`` sequences decoding together (all stages of a pipeline together)."""
+    b = batch / cost.stages
+    n = b * cost.rows
+    dense = smoothmax(cost.dense_read_s + cost.dense_dequantise_s * (np.asarray(n) > 1.0), n * cost.dense_compute_s)
+    return {
+        "dense": dense,
+        "experts": _experts_s(cost, b) if cost.expert_log_miss else 0.0,
+        "attention": b * cost.attention_s,
+        "communication": n * cost.per_row_s,
+        "fixed": cost.fixed_s + b * cost.per_sequence_s,
+        "speculation": _draft_s(cost, b) if cost.rows > 1 else 0.0,
+    }
+
+
+def step_time(cost: StepCost, batch: Array | float) -> Array | float:
+    """t_step(b) in seconds: the sum of its parts, in one pass over the arrays."""
+    b = batch / cost.stages if cost.stages != 1 else batch
+    n = b * cost.rows if cost.rows != 1 else b
+    dense_read: Array | float = cost.dense_read_s
+    if np.any(cost.dense_dequantise_s):
+        dense_read = dense_read + cost.dense_dequantise_s * (np.asarray(n) > 1.0)
+    linear = cost.per_sequence_s + cost.attention_s + cost.rows * cost.per_row_s
+    time = cost.fixed_s + b * linear + smoothmax(dense_read, n * cost.dense_compute_s)
+    if cost.expert_log_miss:
+        time = time + _experts_s(cost, b)
+    if cost.rows > 1:
+        time = time + _draft_s(cost, b)
+    return time
+
+
+def attention_s(s: Shard, e: Efficiencies, context_tokens: Array | float, rows: int) -> Array | float:
+    """Seconds of attention of one sequence: smoothmax(K(c)/(BW·η_kv·φ), FLOP/(F·η_fa))·(1 + ρ·(rows − 1))."""
+    read = memory.kv_bytes(s.model, s.kv, context_tokens, tensor_parallel=s.tensor_parallel) / (s.bandwidth_bytes_per_s * e.bandwidth_kv * s.kv_phi)
+    flop = attention_flop(s, context_tokens, rows)
+    return smoothmax(read, flop / (s.flops_16_bit * e.prefill_mfu_attention)) * (1.0 + e.width_penalty * (rows - 1))
+
+
+def attention_flop(s: Shard, context_tokens: Array | float, rows: int) -> Array | float:
+    """Attention FLOP of one sequence on one device in a decode step."""
+    per_row = sum(
+        g.layers * compute.decode_flop_per_token_seen(g) / s.tensor_parallel * memory.tokens_seen(g, context_tokens) for g in s.model.attention
+    )
+    return rows * per_row
+
+
+def step_cost(s: Shard, e: Efficiencies, engine_name: str, context_tokens: Array | float, rows: int = 1) -> StepCost:
+    """The coefficients of a decode step at a mean context (model.md 6)."""
+    model = s.model
+    bandwidth = s.bandwidth_bytes_per_s
+    mla = any(g.kind == "mla" for g in model.attention)
+    moe_layers = model.experts.layers if model.experts else 0
+    penalty = s.kv.layer_s_by_engine.get(engine_name, s.kv.layer_s)
+    layers_s = model.layers * (e.layer_s + (e.mla_layer_s if mla else 0.0) + penalty) + moe_layers * e.moe_layer_s
+    wire = interconnect.bytes_per_row(model.layers, model.hidden, s.tensor_parallel, s.pipeline_parallel)
+    dequantise = s.dense_dequantised_bytes / (bandwidth * e.bandwidth_dense)
+    return StepCost(
+        rows=rows,
+        stages=s.pipeline_parallel,
+        fixed_s=e.host_s + layers_s + interconnect.latency_s(model.layers, s.tensor_parallel, s.pipeline_parallel, e.allreduce_s),
+        per_sequence_s=e.sequence_s + rows * model.vocabulary * e.logit_bytes / s.tensor_parallel / bandwidth,
+        per_row_s=wire / (s.link_bytes_per_s * e.link_efficiency) if wire else 0.0,
+        attention_s=attention_s(s, e, context_tokens, rows),
+        dense_read_s=s.dense_effective_bytes / (bandwidth * e.bandwidth_dense),
+        dense_dequantise_s=dequantise,
+        dense_compute_s=s.dense_decode_compute_s / e.mfu_decode,
+        experts_read_s=s.expert_effective_bytes / (bandwidth * e.bandwidth_experts),
+        experts_compute_s=s.expert_decode_compute_s / e.mfu_decode,
+        expert_log_miss=_log_miss(model.experts.top_k, model.experts.count) if model.experts else 0.0,
+        expert_sharing=e.expert_sharing,
+    )
+
+
+def _log_miss(top_k: int, experts: int) -> float:
+    return float(np.log1p(-top_k / experts)) if top_k < experts else -700.0
+
+
+def roofline_floor_s(s: Shard, read_bytes: Array | float, flop: Array | float, peak_flops: float) -> Array | float:
+    """What no step can be faster than: its own bytes at full bandwidth, or its own FLOP at the full rate."""
+    return np.maximum(read_bytes / s.bandwidth_bytes_per_s, flop / peak_flops)

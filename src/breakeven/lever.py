@@ -1,0 +1,52 @@
+"""What a lever is: pure edits of a deployment, where it exists, and how sure the model is of it. No speed formula."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from breakeven.efficiencies import level, table
+from breakeven.evaluator import Point
+from breakeven.messages import Message
+from breakeven.spec.deployment import Deployment
+
+
+@dataclass(frozen=True, kw_only=True)
+class Candidate:
+    """A setting of a lever; ``refused`` says why the engine or the device does not have it."""
+
+    setting: str
+    refused: Message | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sigma:
+    """Model-form sigma of ln gain: of the time of a round, and of the time of a prompt."""
+
+    step: float = 0.0
+    prefill: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lever:
+    """One optimisation. Every function is pure; ``apply`` to the setting in force gives the same deployment."""
+
+    name: str
+    ledger: str
+    setting_on: Callable[[Deployment], str | None]
+    """The setting in force, or None when it is off."""
+    candidates: Callable[[Deployment], tuple[Candidate, ...]]
+    apply: Callable[[Deployment, str], Deployment]
+    remove: Callable[[Deployment], Deployment]
+    sigma: Callable[[Deployment, Point, Point], Sigma]
+    """Of the on arm (deployment, point) against the off arm's point."""
+    flags: Callable[[Deployment, str], Mapping[str, str]]
+    unflags: Callable[[Deployment], Mapping[str, str]]
+    because: Callable[[Deployment, Point, Point], tuple[Message, ...]]
+    """One line first: the on deployment, off point, on point (medians)."""
+    accuracy: Message
+
+
+def sigma_of(section: str, row: str, d: Deployment) -> float:
+    """A row of the sigma table at the deployment's level of knowledge."""
+    return float(table("sigma")[section][row][level(d.engine, d.hardware.device.family)])

@@ -1,0 +1,83 @@
+"""Batching: raise the cap on running sequences to what the pool holds and the ridge is worth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from breakeven.evaluator import Point, evaluate
+from breakeven.statement import limited_by, ridge_batch
+from breakeven.lever import Candidate, Lever, Sigma, sigma_of
+from breakeven.messages import Message
+from breakeven.spec.deployment import Deployment
+
+FULL_SIGMA_AT = float(np.log(2.0))
+"""ln of the growth in batch at which the table's sigma applies in full; no growth, no error."""
+
+
+def target(d: Deployment) -> int:
+    """min(what the pool holds, the ridge), never below the cap in force.
+
+    Past the ridge more sequences only wait for each other; past the pool they do not fit.
+    """
+    point = evaluate(d, exact=False)
+    reach = min(float(np.median(point.room.fits_sequences)), float(np.median(ridge_batch(point))))
+    return max(d.engine.max_num_seqs, int(reach))
+
+
+def setting_on(d: Deployment) -> str | None:
+    """The cap in force, when it already reaches the target."""
+    return str(d.engine.max_num_seqs) if target(d) <= d.engine.max_num_seqs else None
+
+
+def candidates(d: Deployment) -> tuple[Candidate, ...]:
+    """The cap at the target."""
+    return (Candidate(setting=str(target(d))),)
+
+
+def apply(d: Deployment, setting: str) -> Deployment:
+    """Set the cap."""
+    return d if str(d.engine.max_num_seqs) == setting else replace(d, engine=replace(d.engine, max_num_seqs=int(setting)))
+
+
+def remove(d: Deployment) -> Deployment:
+    """The cap as it is: there is no lower one to go back to."""
+    return d
+
+
+def sigma(d: Deployment, off: Point, on: Point) -> Sigma:
+    """In proportion to how far the batch moves: a cap that changes nothing has no error."""
+    moved = abs(float(np.log(np.median(on.batch) / np.median(off.batch))))
+    return Sigma(step=sigma_of("batching", "step", d) * min(1.0, moved / FULL_SIGMA_AT))
+
+
+def flags(d: Deployment, setting: str) -> Mapping[str, str]:
+    """The flag of each engine."""
+    return {
+        "vllm": f"--max-num-seqs {setting}", "sglang": f"--max-running-requests {setting}", "trtllm": f"--max_batch_size {setting}",
+        "tgi": f"--max-batch-size {setting}", "llamacpp": f"-np {setting}",
+    }  # fmt: skip
+
+
+def unflags(d: Deployment) -> Mapping[str, str]:
+    """The cap in force."""
+    return {}
+
+
+def because(d: Deployment, off: Point, on: Point) -> tuple[Message, ...]:
+    """What limits the batch."""
+
+    batch, cap = float(np.median(off.batch)), float(np.median(off.cap))
+    limit = limited_by(off)
+    lines = [Message(f"lever.batching_{limit}", {"batch": batch, "cap": cap, "fits": float(np.median(off.room.fits_sequences))})]
+    if batch < 4 and limit == "demand":
+        lines.append(Message("lever.batching_under_4", {"batch": batch}))
+    return tuple(lines)
+
+
+LEVER = Lever(
+    name="batching", ledger="memory", setting_on=setting_on, candidates=candidates, apply=apply, remove=remove, sigma=sigma,
+    flags=flags, unflags=unflags, because=because, accuracy=Message("lever.accuracy_exact"),
+)  # fmt: skip

@@ -1,0 +1,92 @@
+"""KV quantisation: fewer bytes per cached element. Two gains, traffic and room; prefill gets slower."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from breakeven.evaluator import Point
+from breakeven.kernels import kv_format, kv_kernel, kv_names
+from breakeven.ledger import bandwidth
+from breakeven.lever import Candidate, Lever, Sigma, sigma_of
+from breakeven.messages import Message
+from breakeven.spec.deployment import Deployment
+from breakeven.statement import read_bytes
+
+
+def setting_on(d: Deployment) -> str | None:
+    """The cache format below 16 bit, if one is in force."""
+    found = kv_format(d.model, d.engine)
+    return None if found == "bf16" else found
+
+
+def candidates(d: Deployment) -> tuple[Candidate, ...]:
+    """Formats that some engine has, with the reason where this one has not."""
+    found = []
+    for name in kv_names():
+        kernel = kv_kernel(name)
+        if name == "bf16" or (d.engine.name not in kernel.flag and name != "fp8"):
+            continue
+        refused = None
+        if d.engine.name not in kernel.flag:
+            refused = Message("lever.kv_no_engine", {"engine": d.engine.name, "format": name})
+        elif kernel.min_capability is not None and _capability(d) < kernel.min_capability:
+            refused = Message("lever.kv_no_device", {"device": d.hardware.device.title, "format": name})
+        found.append(Candidate(setting=name, refused=refused))
+    return tuple(found)
+
+
+def _capability(d: Deployment) -> int:
+    """CUDA capability as a number; devices of other makers count as new enough where they have fp8 units."""
+    text = d.hardware.device.compute_capability
+    if text.startswith("sm_"):
+        return int(text.removeprefix("sm_").rstrip("af"))
+    return 90 if "fp8" in d.hardware.device.native_formats else 0
+
+
+def apply(d: Deployment, setting: str) -> Deployment:
+    """Set the cache format."""
+    return d if setting_on(d) == setting else replace(d, engine=replace(d.engine, kv_cache_dtype=setting))
+
+
+def remove(d: Deployment) -> Deployment:
+    """Back to 16 bit."""
+    return replace(d, engine=replace(d.engine, kv_cache_dtype="bf16"))
+
+
+def sigma(d: Deployment, off: Point, on: Point) -> Sigma:
+    """Hardware formats are well known; formats unpacked in software are not."""
+    found = sigma_of("kv_quant", on.shard.kv.sigma, d)
+    return Sigma(step=found, prefill=found)
+
+
+def flags(d: Deployment, setting: str) -> Mapping[str, str]:
+    """The flag of each engine that has the format."""
+    return kv_kernel(setting).flag
+
+
+def unflags(d: Deployment) -> Mapping[str, str]:
+    """The flag that turns it off."""
+    return {"vllm": "--kv-cache-dtype auto", "sglang": "--kv-cache-dtype auto", "llamacpp": "-ctk f16 -ctv f16"}
+
+
+def because(d: Deployment, off: Point, on: Point) -> tuple[Message, ...]:
+    """KV's share of the bytes read, whether the pool binds, and what a kernel costs."""
+
+    weights, kv = read_bytes(off)
+    share = float(np.median(bandwidth.kv_share_of_traffic(kv, weights)))
+    lines = [Message("lever.kv_share_of_traffic", {"share": share})]
+    used = float(np.median(off.batch * off.room.sequence_bytes / max(off.room.pool_bytes, 1.0)))
+    binds = bool(np.median(off.room.fits_sequences) < np.median(off.batch) * 1.05)
+    lines.append(Message("lever.kv_pool_binds" if binds else "lever.kv_pool_free", {"used": used}))
+    if on.shard.narrow_heads:
+        lines.append(Message("lever.kv_narrow", {}))
+    return tuple(lines)
+
+
+LEVER = Lever(
+    name="kv_quant", ledger="bandwidth", setting_on=setting_on, candidates=candidates, apply=apply, remove=remove, sigma=sigma,
+    flags=flags, unflags=unflags, because=because, accuracy=Message("lever.accuracy_not_checked"),
+)  # fmt: skip

@@ -1,0 +1,79 @@
+"""Prefix caching: prompt tokens served from the cache are not computed again; attention over them still is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from breakeven.evaluator import Point
+from breakeven.lever import Candidate, Lever, Sigma, sigma_of
+from breakeven.messages import Message
+from breakeven.spec.deployment import Deployment
+from breakeven.stats import Range
+
+UNKNOWN_HITS = Range(low=0.0, high=0.9)
+"""What a hit rate may be when nobody has measured it."""
+ENGINES = ("vllm", "sglang", "trtllm", "tgi", "llamacpp")
+
+
+def setting_on(d: Deployment) -> str | None:
+    """Whether the engine keeps prefixes."""
+    return "on" if d.engine.enable_prefix_caching else None
+
+
+def candidates(d: Deployment) -> tuple[Candidate, ...]:
+    """On, where the engine has it."""
+    refused = None if d.engine.name in ENGINES else Message("lever.prefix_no_engine", {"engine": d.engine.name})
+    return (Candidate(setting="on", refused=refused),)
+
+
+def apply(d: Deployment, setting: str) -> Deployment:
+    """Keep prefixes. A hit rate that nobody knows becomes anywhere from none to 90 %."""
+    hits = d.workload.prefix_hit_rate
+    workload = d.workload if hits is not None else replace(d.workload, prefix_hit_rate=UNKNOWN_HITS)
+    if d.engine.enable_prefix_caching and hits is not None:
+        return d
+    return replace(d, engine=replace(d.engine, enable_prefix_caching=True), workload=workload)
+
+
+def remove(d: Deployment) -> Deployment:
+    """Compute every prompt."""
+    return replace(d, engine=replace(d.engine, enable_prefix_caching=False))
+
+
+def sigma(d: Deployment, off: Point, on: Point) -> Sigma:
+    """Prefill work is what the lever changes, and where the model may err; the bookkeeping errs a little in every step."""
+    return Sigma(step=0.0, prefill=sigma_of("prefix_cache", "prefill", d))
+
+
+def flags(d: Deployment, setting: str) -> Mapping[str, str]:
+    """The flag of each engine."""
+    return {
+        "vllm": "--enable-prefix-caching", "sglang": "(on by default)", "trtllm": "kv_cache_config: {enable_block_reuse: true}",
+        "tgi": "PREFIX_CACHING=1", "llamacpp": "--cache-reuse 256",
+    }  # fmt: skip
+
+
+def unflags(d: Deployment) -> Mapping[str, str]:
+    """The flag that turns it off."""
+    return {
+        "vllm": "--no-enable-prefix-caching", "sglang": "--disable-radix-cache", "trtllm": "kv_cache_config: {enable_block_reuse: false}",
+        "tgi": "PREFIX_CACHING=0", "llamacpp": "--no-cache-prompt",
+    }  # fmt: skip
+
+
+def because(d: Deployment, off: Point, on: Point) -> tuple[Message, ...]:
+    """The hit rate, and how much of the device's time prefill is."""
+    share = float(np.median(off.prefill_share))
+    if d.workload.prefix_hit_rate is UNKNOWN_HITS:
+        return (Message("lever.prefix_unknown", {"share": share}), Message("lever.prefix_prefill_share", {"share": share}))
+    hits = float(np.median(on.demand.hit_rate))
+    return (Message("lever.prefix_hits", {"hits": hits}), Message("lever.prefix_prefill_share", {"share": share}))
+
+
+LEVER = Lever(
+    name="prefix_cache", ledger="compute", setting_on=setting_on, candidates=candidates, apply=apply, remove=remove, sigma=sigma,
+    flags=flags, unflags=unflags, because=because, accuracy=Message("lever.accuracy_exact"),
+)  # fmt: skip

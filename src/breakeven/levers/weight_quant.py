@@ -1,0 +1,95 @@
+"""Weight quantisation: fewer bytes per weight, and perhaps another compute rate, by kernel family."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from breakeven.evaluator import Point
+from breakeven.kernels import SIXTEEN_BIT, WITHOUT_UNIT, runs_on, weight_kernel, weight_kernels, weight_names
+from breakeven.statement import read_bytes
+from breakeven.lever import Candidate, Lever, Sigma, sigma_of
+from breakeven.messages import Message
+from breakeven.spec.deployment import Deployment
+
+
+def setting_on(d: Deployment) -> str | None:
+    """The kernel family that most weights run in, unless that is 16 bit."""
+    kernels = weight_kernels(d.model, d.engine, d.hardware.device)
+    counts = {"attention": d.model.parameters.attention, "mlp": d.model.parameters.mlp, "experts": d.model.parameters.experts}
+    largest = max(counts, key=lambda name: counts[name])
+    found = kernels[largest].name
+    return None if found in SIXTEEN_BIT else found
+
+
+def candidates(d: Deployment) -> tuple[Candidate, ...]:
+    """Families the engine has a flag for; a format without a matrix unit is offered as the family that computes in 16 bits."""
+    found = []
+    for name in weight_names():
+        kernel = weight_kernel(name)
+        if d.engine.name not in kernel.flag:
+            continue
+        device = d.hardware.device
+        if name in WITHOUT_UNIT.values() and runs_on(weight_kernel(_native_of(name)), device):
+            continue
+        refused = None if runs_on(kernel, device) else Message("lever.weights_no_unit", {"device": device.title, "format": kernel.title})
+        found.append(Candidate(setting=name, refused=refused))
+    return tuple(found)
+
+
+def _native_of(name: str) -> str:
+    return next(native for native, instead in WITHOUT_UNIT.items() if instead == name)
+
+
+def apply(d: Deployment, setting: str) -> Deployment:
+    """Quantise attention, dense and expert matrices; head and embedding stay as they are (GGUF formats take them along)."""
+    return d if setting_on(d) == setting else replace(d, engine=replace(d.engine, quantization=setting))
+
+
+def remove(d: Deployment) -> Deployment:
+    """All weights in 16 bit, as if the checkpoint stored them so."""
+    return replace(d, engine=replace(d.engine, quantization=None), model=replace(d.model, stored={}))
+
+
+def sigma(d: Deployment, off: Point, on: Point) -> Sigma:
+    """By kernel family; weight-only kernels are better known at batch 1 than above it."""
+    kernels = on.shard.kernels
+    kernel = kernels["experts"] if d.model.experts else kernels["mlp"]
+    row = kernel.sigma
+    if row == "weight_only" and float(np.median(on.batch)) <= 1.5:
+        row = "weight_only_batch_1"
+    found = sigma_of("weight_quant", row, d)
+    return Sigma(step=found, prefill=found)
+
+
+def flags(d: Deployment, setting: str) -> Mapping[str, str]:
+    """The flag of each engine that has the family."""
+    return weight_kernel(setting).flag
+
+
+def unflags(d: Deployment) -> Mapping[str, str]:
+    """Serve the 16-bit checkpoint."""
+    return dict.fromkeys(("vllm", "sglang", "trtllm", "tgi"), "(the 16-bit checkpoint, without --quantization)")
+
+
+def because(d: Deployment, off: Point, on: Point) -> tuple[Message, ...]:
+    """The weights' share of the bytes, the roof in force, and what does not shrink."""
+    weights, kv = read_bytes(off)
+    lines = [Message("lever.weights_share_of_traffic", {"share": float(np.median(weights / (weights + kv)))})]
+    kernel = on.shard.kernels["experts"] if d.model.experts else on.shard.kernels["mlp"]
+    if kernel.delta_decode_range is not None:
+        low, high = kernel.delta_decode_range
+        lines.append(Message("lever.weights_kernel_unnamed", {"low": low, "high": high}))
+    else:
+        lines.append(Message("lever.weights_kernel", {"kernel": kernel.title, "compute": kernel.compute}))
+    freed = off.room.weight_bytes - on.room.weight_bytes
+    lines.append(Message("lever.weights_freed", {"freed": freed}))
+    return tuple(lines)
+
+
+LEVER = Lever(
+    name="weight_quant", ledger="bandwidth", setting_on=setting_on, candidates=candidates, apply=apply, remove=remove, sigma=sigma,
+    flags=flags, unflags=unflags, because=because, accuracy=Message("lever.accuracy_not_checked"),
+)  # fmt: skip

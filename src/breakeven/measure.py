@@ -1,0 +1,144 @@
+"""What to measure next: the one quantity whose knowledge would settle most, by value of information."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from breakeven.advice import MeasureNext, Metric, Verdict
+from breakeven.draws import Draws
+from breakeven.efficiencies import table
+from breakeven.evaluator import Noise, evaluate
+from breakeven.judge import HIGH, LOW, Arms, gain_draws, quantile, verdict_of
+from breakeven.ledger.draft import method_of
+from breakeven.lever import Sigma
+from breakeven.messages import Message
+from breakeven.stats import Array, is_uncertain
+
+BINS = 16
+OUTCOMES = (-1.282, -0.524, 0.0, 0.524, 1.282)
+"""Standard normal quantiles at 10, 30, 50, 70 and 90 %: how a lever's own error may turn out."""
+CHEAPER = 0.05
+"""A dearer measurement has to leave this much less undecided than a cheaper one told before it."""
+SMALLEST, LARGEST = 0.05, 20.0
+"""Gains beyond these are said as these: an arm that is saturated in some draws has no finite interval."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unknown:
+    """A quantity that could be measured: the draws that would then be known, and the lever's own error that remains."""
+
+    quantity: str
+    draws: tuple[Array, ...]
+    sentence: Message
+    command: str
+    remaining_sigma: float = 0.0
+    knows_sigma: bool = False
+    """Whether the lever itself is measured: then of its error only ``remaining_sigma`` is left."""
+
+
+def unknowns(a: Arms, draws: Draws) -> tuple[Unknown, ...]:
+    """What is not known about a lever here, each with the command that finds it out."""
+    d = a.on
+    offset = np.asarray(draws.normal("offset:tpot"))
+    run = Unknown(
+        quantity="one_run", draws=(offset,), knows_sigma=True, remaining_sigma=_sigma_here(a),
+        sentence=Message("judge.measure_run", {"setting": a.setting}), command=_bench(d.model.name),
+    )  # fmt: skip
+    points = Unknown(quantity="two_points", draws=(offset,), sentence=Message("judge.measure_two_points", {}), command=_bench(d.model.name))
+    return (*_own(a, draws), *([run] if a.sigma != Sigma() else []), points, *_lengths(a, draws))
+
+
+def _own(a: Arms, draws: Draws) -> tuple[Unknown, ...]:
+    """What belongs to one lever only."""
+    d, metrics = a.on, "curl -s http://HOST:PORT/metrics"
+    spec, hits, kernel = d.engine.speculative, d.workload.prefix_hit_rate, a.point_on.shard.kernels["mlp"]
+    if a.lever == "speculation" and spec is not None and d.workload.acceptance is None:
+        z = np.asarray(draws.normal(f"acceptance:{method_of(spec)}"))
+        return (
+            Unknown(quantity="acceptance_length", draws=(z,), sentence=Message("judge.measure_acceptance", {}), command=f"{metrics} | grep spec_decode"),
+            Unknown(quantity="one_round", draws=(z,), knows_sigma=True, remaining_sigma=_sigma_here(a),
+                    sentence=Message("judge.measure_round", {"setting": a.setting}), command=_bench(d.model.name)),
+        )  # fmt: skip
+    if a.lever == "prefix_cache" and hits is not None and is_uncertain(hits):
+        known = np.asarray(draws.value("prefix_hit_rate", hits))
+        return (Unknown(quantity="prefix_hit_rate", draws=(known,), sentence=Message("judge.measure_hits", {}), command=f"{metrics} | grep prefix_cache"),)
+    if a.lever == "weight_quant" and kernel.delta_decode_range is not None:
+        delta = np.asarray(kernel.delta(d.hardware.device.family, draws))
+        return (Unknown(quantity="kernel", draws=(delta,), sentence=Message("judge.measure_kernel", {}), command="grep -i kernel ENGINE_LOG"),)
+    return ()
+
+
+def _lengths(a: Arms, draws: Draws) -> tuple[Unknown, ...]:
+    uncertain = {name: value for name in ("input_tokens", "output_tokens", "request_rate", "concurrency") if is_uncertain(value := getattr(a.on.workload, name))}
+    return tuple(
+        Unknown(
+            quantity=name, draws=(np.asarray(draws.value(name, value)),),
+            sentence=Message("judge.measure_workload", {"name": name}), command="curl -s http://HOST:PORT/metrics | grep tokens",
+        )
+        for name, value in uncertain.items()
+    )  # fmt: skip
+
+
+def _bench(model: str) -> str:
+    return f"vllm bench serve --model {model} --num-prompts 64 --save-result"
+
+
+def _sigma_here(a: Arms) -> float:
+    rows = table("sigma")[a.lever]
+    return max(float(row["here"]) for row in rows.values() if isinstance(row, dict) and "here" in row)
+
+
+def _parts(known: tuple[Array, ...], size: int) -> list[Array]:
+    """Draws alike in what is known: equal bins of the first quantity, each cut into equal bins of the next."""
+    parts: list[Array] = [np.arange(size)]
+    for values in known:
+        bins = round(BINS ** (1 / len(known)))
+        parts = [cut for part in parts for cut in np.array_split(part[np.argsort(values[part], kind="stable")], bins)]
+    return parts
+
+
+def _outcomes(a: Arms, metric: Metric, unknown: Unknown, draws: Draws) -> list[Array]:
+    """Gains as they would be known after the measurement, one array for each way it could come out, all as likely."""
+    gain = gain_draws(a.point_off, a.point_on, metric)
+    if gain is None:
+        return []
+    if not unknown.knows_sigma:
+        return [gain[part] for part in _parts(unknown.draws, len(gain))]
+    off = evaluate(a.off, draws, exact=False)
+    left = np.asarray(draws.normal("left"))
+    found = []
+    for z in OUTCOMES:
+        noise = Noise(
+            step=np.exp(a.sigma.step * z + min(unknown.remaining_sigma, a.sigma.step) * left),
+            prefill=np.exp(a.sigma.prefill * z + min(unknown.remaining_sigma, a.sigma.prefill) * left),
+        )
+        known = gain_draws(off, evaluate(a.on, draws, noise=noise, exact=False), metric)
+        if known is not None:
+            found += [known[part] for part in _parts(unknown.draws, len(known))]
+    return found
+
+
+def learned(a: Arms, metric: Metric, threshold: float, unknown: Unknown, draws: Draws) -> tuple[float, tuple[float, float], tuple[Verdict, ...]]:
+    """After measuring: the share of outcomes with a firm verdict, the usual interval then, and the verdicts it could come to."""
+    outcomes = _outcomes(a, metric, unknown, draws)
+    if not outcomes:
+        return 0.0, (1.0, 1.0), ()
+    firm = [verdict_of(part, threshold) for part in outcomes]
+    ends = np.array([[np.clip(quantile(part, q), SMALLEST, LARGEST) for q in (LOW, 0.5, HIGH)] for part in outcomes])
+    middle = ends[np.argsort(ends[:, 1], kind="stable")[len(ends) // 2]]
+    settled = tuple(dict.fromkeys(v for v in firm if v != "undecided"))
+    return sum(v != "undecided" for v in firm) / len(firm), (float(middle[0]), float(middle[2])), settled
+
+
+def measure_next(a: Arms, metric: Metric, threshold: float, draws: Draws) -> MeasureNext | None:
+    """The unknown that leaves the fewest outcomes undecided; a cheaper one, told first, wins unless a later settles clearly more."""
+    best: MeasureNext | None = None
+    decided_by_best = -1.0
+    for unknown in unknowns(a, draws):
+        decided, after, settles = learned(a, metric, threshold, unknown, draws)
+        if best is None or decided > decided_by_best + CHEAPER:
+            decided_by_best = decided
+            best = MeasureNext(quantity=unknown.quantity, sentence=unknown.sentence, command=unknown.command, settles=settles, interval_after=after)
+    return best

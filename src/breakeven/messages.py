@@ -1,0 +1,69 @@
+"""The catalogue of messages: every string a user reads, in English and Chinese.
+
+A message is a key and its values; the words live in ``locale/<language>/<area>.toml`` and the key is
+``area.name``. Units are chosen here by the format specification: ``{step:time}``, ``{pool:bytes}``,
+``{rate:number}``, ``{share:percent}``, besides Python's own.
+"""
+
+from __future__ import annotations
+
+import string
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import resources
+
+from breakeven import units
+
+LANGUAGES = ("en", "zh")
+
+
+@dataclass(frozen=True)
+class Message:
+    """A sentence to come: its key in the catalogue and the values it will carry."""
+
+    key: str
+    values: Mapping[str, object] = field(default_factory=dict)
+
+
+class _UnitFormatter(string.Formatter):
+    """``str.format`` with the units of :mod:`breakeven.units` as format specifications."""
+
+    def format_field(self, value: object, format_spec: str) -> str:
+        if isinstance(value, Message):
+            return text(value, _language_of(self))
+        writer = units.WRITERS.get(format_spec)
+        if writer is not None and isinstance(value, (int, float)):
+            return writer(float(value))
+        return str(super().format_field(value, format_spec))
+
+    def __init__(self, language: str) -> None:
+        super().__init__()
+        self.language = language
+
+
+def _language_of(formatter: _UnitFormatter) -> str:
+    return formatter.language
+
+
+@cache
+def catalogue(language: str) -> Mapping[str, str]:
+    """All messages of one language, ``area.name`` to template."""
+    found: dict[str, str] = {}
+    for entry in resources.files("breakeven").joinpath("locale", language).iterdir():
+        if entry.name.endswith(".toml"):
+            area = entry.name.removesuffix(".toml")
+            for name, template in tomllib.loads(entry.read_text(encoding="utf-8")).items():
+                found[f"{area}.{name}"] = template
+    return found
+
+
+def text(message: Message, language: str = "en") -> str:
+    """The sentence in the language asked for."""
+    return _UnitFormatter(language).vformat(catalogue(language)[message.key], (), dict(message.values))
+
+
+def say(key: str, language: str = "en", **values: object) -> str:
+    """The sentence of a key, at once."""
+    return text(Message(key, values), language)

@@ -1,0 +1,165 @@
+"""Layers of input to one flat table: dotted path to raw value and where it came from, later layers winning."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from breakeven.errors import InputError
+from breakeven.origin.engine_fields import FIELDS
+from breakeven.origin.launch_command import LaunchSettings
+from breakeven.origin.values import shown
+from breakeven.spec.deployment import Provenance
+
+TAILS = tuple(f"{name}_{tail}_s" for name in ("ttft", "tpot", "e2e", "itl") for tail in ("p50", "p90", "p95", "p99"))
+SECTIONS: Mapping[str, tuple[str, ...]] = {
+    "hardware": ("device", "count"),
+    "engine": (*FIELDS, "speculative"),
+    "workload": (
+        "input_tokens", "output_tokens", "request_rate", "concurrency", "batch", "context_tokens", "prefix_hit_rate", "acceptance",
+        "acceptance_cumulative", "acceptance_conditional", "acceptance_length", "acceptance_rate", "acceptance_alpha", "acceptance_k",
+        "task", "trace",
+    ),
+    "slo": ("ttft_s", "tpot_s", "e2e_s", *TAILS),
+    "price": ("per_device_hour", "currency"),
+}
+WORDS: Mapping[str, str] = {
+    "engine": "engine.name", "engine_version": "engine.version", "speculative_config": "engine.speculative",
+    "tp": "engine.tensor_parallel_size", "pp": "engine.pipeline_parallel_size", "dp": "engine.data_parallel_size",
+    "input": "workload.input_tokens", "output": "workload.output_tokens", "rate": "workload.request_rate",
+    "context": "workload.context_tokens", "hit_rate": "workload.prefix_hit_rate", "price": "price.per_device_hour",
+    "slo_ttft": "slo.ttft_s", "slo_tpot": "slo.tpot_s", "slo_e2e": "slo.e2e_s",
+}
+# Forms of one thing: a later layer that gives one of them replaces whichever an earlier layer gave.
+ARRIVALS = ("workload.request_rate", "workload.concurrency", "workload.batch")
+ACCEPTANCE = tuple(f"workload.{name}" for name in SECTIONS["workload"] if name.startswith("acceptance") and name != "acceptance_k")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Given:
+    """One value as given, and where."""
+
+    value: object
+    origin: Provenance
+    layer: str
+    """``file``, ``launch`` or ``flags``."""
+
+
+Table = dict[str, Given]
+
+
+def merge(layers: Iterable[Mapping[str, Given]]) -> Table:
+    """Later layers over earlier ones, one form of arrivals and one of acceptance left."""
+    merged: Table = {}
+    for layer in layers:
+        for forms in (ARRIVALS, ACCEPTANCE):
+            _replace_forms(merged, layer, forms)
+        merged.update(layer)
+    return merged
+
+
+def _replace_forms(merged: Table, layer: Mapping[str, Given], forms: tuple[str, ...]) -> None:
+    given = [path for path in forms if path in layer]
+    if len(given) > 1:
+        raise InputError("two_forms", first=given[0], second=given[1])
+    if given:
+        for path in forms:
+            merged.pop(path, None)
+
+
+def file_layer(table: Mapping[str, object]) -> Table:
+    """The layer of a deployment file's table."""
+    flat = flatten(table)
+    return {path: Given(value=value, origin="declared", layer="file") for path, value in flat.items()}
+
+
+def flatten(table: Mapping[str, object]) -> dict[str, object]:
+    """Sections to dotted paths; unknown keys refused with the nearest known one, keys without a value dropped."""
+    _refuse_path(table, ("model", *SECTIONS), "")
+    flat: dict[str, object] = {"model": table["model"]} if table.get("model") is not None else {}
+    for section, known in SECTIONS.items():
+        content = _as_section(section, table.get(section))
+        _refuse_path(content, known, f"{section}.")
+        flat |= {f"{section}.{key}": value for key, value in content.items() if value is not None}
+    return flat
+
+
+def _as_section(section: str, content: object) -> Mapping[str, object]:
+    if content is None:
+        return {}
+    if section == "hardware" and isinstance(content, str):
+        return hardware_words(content)
+    if section == "engine" and isinstance(content, str):
+        return {"name": content}
+    if not isinstance(content, Mapping):
+        raise InputError("not_a_table", path=section)
+    return content
+
+
+def hardware_words(text: str) -> dict[str, object]:
+    """``h100-sxm:4`` to a device and a count."""
+    device, colon, number = text.partition(":")
+    return {"device": device, "count": number} if colon else {"device": device}
+
+
+def flags_layer(flags: Mapping[str, object]) -> Table:
+    """The layer of the command line: dotted paths, a section's own words, or the short words of ``WORDS``."""
+    flat: dict[str, object] = {}
+    for name, value in flags.items():
+        if value is None:
+            continue
+        path = "engine" if name == "engine" and isinstance(value, Mapping) else flag_path(name)
+        if path in SECTIONS:
+            content = _as_section(path, value)
+            _refuse_path(content, SECTIONS[path], f"{path}.")
+            flat |= {f"{path}.{key}": inner for key, inner in content.items() if inner is not None}
+        else:
+            flat[path] = value
+    return {path: Given(value=value, origin="declared", layer="flags") for path, value in flat.items()}
+
+
+def flag_path(name: str) -> str:
+    """The dotted path a flag sets."""
+    plain = name.lstrip("-").replace("-", "_")
+    if plain == "engine" or plain in WORDS:
+        return WORDS[plain]
+    known = {f"{section}.{key}" for section, keys in SECTIONS.items() for key in keys}
+    if plain == "model" or plain in known or plain in SECTIONS:
+        return plain
+    by_word = {key: f"{section}.{key}" for section, keys in reversed(list(SECTIONS.items())) for key in keys}
+    if plain in by_word:
+        return by_word[plain]
+    near = get_close_matches(plain, [*WORDS, *by_word], n=1, cutoff=0.6)
+    if near:
+        raise InputError("unknown_key_near", path=shown(name), near=near[0])
+    raise InputError("unknown_key", path=shown(name), known=", ".join(sorted(WORDS)))
+
+
+def launch_layer(launch: LaunchSettings) -> Table:
+    """The layer of a launch command."""
+    flat: dict[str, object] = {f"engine.{name}": value for name, value in launch.settings.items() if value is not None}
+    flat["engine.name"] = launch.engine
+    if launch.version is not None:
+        flat["engine.version"] = launch.version
+    if launch.model is not None:
+        flat["model"] = launch.model
+    if launch.speculative is not None:
+        flat["engine.speculative"] = launch.speculative
+    return {path: Given(value=value, origin="declared", layer="launch") for path, value in flat.items()}
+
+
+def _refuse_path(keys: Mapping[str, object], known: tuple[str, ...], prefix: str) -> None:
+    """Refuse an unknown key; one that belongs to another section is told so."""
+    for key in keys:
+        if key in known:
+            continue
+        everywhere = {name: f"{section}.{name}" for section, names in SECTIONS.items() for name in names}
+        text = str(key).lower()
+        near = get_close_matches(text, known, n=1, cutoff=0.6)
+        elsewhere = everywhere.get(text) or next((everywhere[name] for name in get_close_matches(text, everywhere, n=1, cutoff=0.8)), None)
+        meant = f"{prefix}{near[0]}" if near else elsewhere
+        path = f"{prefix}{shown(str(key))}"
+        if meant:
+            raise InputError("unknown_key_near", path=path, near=meant)
+        raise InputError("unknown_key", path=path, known=", ".join(known))

@@ -1,0 +1,47 @@
+"""A model however the user names it: a catalogue name, a Hugging Face id, or a local configuration."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from breakeven import catalog
+from breakeven.errors import InputError, NotModelledError, UnknownNameError
+from breakeven.origin.values import shown
+from breakeven.spec.deployment import Provenance
+from breakeven.spec.model import Model
+
+
+def load_model(name: str, catalog_dirs: tuple[Path, ...] = (), beside: Path | None = None) -> tuple[Model, Provenance]:
+    """The model, and whether it came from a file or from the catalogue. Relative paths are looked up beside ``beside`` too."""
+    path = _local(name, beside)
+    if path is None:
+        return _catalogued(name, catalog_dirs), "catalogue"
+    if path.suffix.lower() == ".gguf":
+        raise NotModelledError("gguf_not_read", path=shown(name))
+    from breakeven.origin.huggingface import load_config
+
+    return load_config(path), "file"
+
+
+def _local(name: str, beside: Path | None) -> Path | None:
+    """The path a name means, if it means one: spelled as a path, a ``.json`` or ``.gguf`` name, or a folder with a configuration."""
+    spelled = name.startswith(("./", "../", "/", "~", ".\\")) or name in (".", "..") or name.lower().endswith((".json", ".gguf"))
+    candidates = [Path(name).expanduser()]
+    if beside is not None and not candidates[0].is_absolute():
+        candidates.insert(0, beside / name)
+    try:
+        existing = next((path for path in candidates if path.exists() and (spelled or (path / "config.json").exists())), None)
+    except (OSError, ValueError, RuntimeError):
+        # A symlink loop or a name no file can have: the reader of configurations says which.
+        existing = None
+    return existing or (candidates[0] if spelled else None)
+
+
+def _catalogued(name: str, catalog_dirs: tuple[Path, ...]) -> Model:
+    try:
+        return catalog.load("models", name, catalog_dirs)
+    except UnknownNameError as unknown:
+        near = str(unknown.message.values.get("near", ""))
+        if name.count("/") != 1:
+            raise
+        raise InputError("unknown_model_id_near" if near else "unknown_model_id", name=shown(name), near=near) from None

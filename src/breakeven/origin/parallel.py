@@ -1,0 +1,60 @@
+"""Whether a model can be split as asked, and how many devices that takes."""
+
+from __future__ import annotations
+
+from breakeven.errors import InputError, NotModelledError
+from breakeven.spec.model import Attention, Model
+
+LARGEST = 4096
+
+
+def splits(attention: Attention, size: int) -> bool:
+    """q_heads % TP = 0, and kv_heads % TP = 0 or TP % kv_heads = 0; MLA's latent is held whole, so its q_heads alone."""
+    if attention.q_heads % size:
+        return False
+    return attention.kind == "mla" or attention.kv_heads % size == 0 or size % attention.kv_heads == 0
+
+
+def legal_sizes(model: Model) -> tuple[int, ...]:
+    """Every tensor parallel size the model's heads allow, ascending."""
+    most = min((group.q_heads for group in model.attention), default=1)
+    return tuple(size for size in range(1, min(most, LARGEST) + 1) if all(splits(group, size) for group in model.attention))
+
+
+def check_tensor_parallel(model: Model, size: int) -> None:
+    """Refuse a size the heads cannot be split over, with the sizes that they can."""
+    for group in model.attention:
+        if not splits(group, size):
+            sizes = [str(legal) for legal in legal_sizes(model)]
+            listed = ", ".join(sizes[:-1])
+            raise InputError(
+                "tensor_parallel" if len(sizes) > 1 else "tensor_parallel_one",
+                size=size, heads=group.q_heads, kv_heads=group.kv_heads, sizes=listed, last=sizes[-1],
+            )
+
+
+def check_pipeline_parallel(model: Model, size: int) -> None:
+    """Refuse more stages than layers."""
+    if size > model.layers:
+        raise InputError("pipeline_parallel", size=size, layers=model.layers)
+
+
+def check_count(count: int, tensor: int, pipeline: int) -> None:
+    """Refuse a number of devices that is not a whole number of replicas."""
+    if count % (tensor * pipeline):
+        raise InputError("count_not_multiple", count=count, tensor=tensor, pipeline=pipeline, replica=tensor * pipeline)
+
+
+def check_data_parallel(model: Model, stated: int, count: int, tensor: int, pipeline: int) -> None:
+    """Data parallel ranks of a dense model are replicas; of a mixture they share the experts, which is not modelled yet."""
+    if stated == 1:
+        return
+    if model.experts is not None:
+        raise NotModelledError("attention_data_parallel", size=stated, model=model.name)
+    if count != tensor * pipeline * stated:
+        raise InputError("data_parallel", size=stated, count=count, replicas=count // (tensor * pipeline))
+
+
+def assumed_tensor_parallel(model: Model, count: int) -> int:
+    """Where nothing is stated: all devices if the heads allow, else the largest size that divides them."""
+    return max(size for size in legal_sizes(model) if count % size == 0)

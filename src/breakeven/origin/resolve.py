@@ -1,0 +1,209 @@
+"""All that a user has, resolved into one deployment: defaults < catalogue < launch command < file < flags."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from breakeven import catalog
+from breakeven.errors import InputError, UnknownNameError
+from breakeven.messages import Message
+from breakeven.origin import parallel
+from breakeven.origin.deployment_file import read_deployment
+from breakeven.origin.engine_fields import FIELDS
+from breakeven.origin.launch_command import LaunchSettings, parse_launch
+from breakeven.origin.layers import Table, file_layer, flags_layer, launch_layer, merge
+from breakeven.origin.model_source import load_model
+from breakeven.origin.speculative import speculative_of, table_of
+from breakeven.origin.values import count, word
+from breakeven.origin.workload_fields import Loaded, price_of, slo_of, workload_of
+from breakeven.spec.deployment import Deployment, Provenance
+from breakeven.spec.engine import Engine, EngineDefaults, Speculative
+from breakeven.spec.hardware import Device, Hardware
+from breakeven.spec.model import Model
+from breakeven.stats import median
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resolved:
+    """A deployment, and what is to be said of how it was read."""
+
+    deployment: Deployment
+    warnings: tuple[Message, ...] = ()
+
+
+def resolve(
+    *,
+    file: Path | str | None = None,
+    flags: Mapping[str, object] | None = None,
+    launch: str | LaunchSettings | None = None,
+    catalog_dirs: Sequence[Path] = (),
+) -> Resolved:
+    """One deployment from a file, a launch command and flags, in any mixture."""
+    table = read_deployment(Path(file)) if file is not None else {}
+    beside = Path(file).parent if file is not None else None
+    return resolve_table(table, flags=flags, launch=launch, catalog_dirs=catalog_dirs, beside=beside)
+
+
+def resolve_table(
+    table: Mapping[str, object],
+    *,
+    flags: Mapping[str, object] | None = None,
+    launch: str | LaunchSettings | None = None,
+    catalog_dirs: Sequence[Path] = (),
+    beside: Path | None = None,
+) -> Resolved:
+    """One deployment from a table as a file would hold it; ``beside`` is the folder its paths start from."""
+    command = parse_launch(launch) if isinstance(launch, str) else launch
+    settings = launch_layer(command) if command is not None else {}
+    merged = merge((settings, file_layer(table), flags_layer(flags or {})))
+    dirs = tuple(catalog_dirs)
+    provenance: dict[str, Provenance] = {}
+    model = _model(merged, dirs, beside, provenance)
+    device = _device(merged, dirs, provenance)
+    loaded = workload_of(merged, beside)
+    provenance.update(loaded.provenance)
+    built = _engine(merged, model, device, command, provenance)
+    engine, hardware = built.engine, Hardware(device=device, count=built.devices)
+    deployment = Deployment(
+        model=model, hardware=hardware, engine=engine, workload=loaded.workload, slo=slo_of(merged, provenance),
+        price=price_of(merged, provenance), drafts=_drafts(engine.speculative, dirs, beside), provenance=dict(sorted(provenance.items())),
+    )
+    told = command.warnings if command is not None else ()
+    return Resolved(deployment=deployment, warnings=(*told, *loaded.warnings, *built.warnings, *_length_warnings(deployment, loaded)))
+
+
+def _model(merged: Table, dirs: tuple[Path, ...], beside: Path | None, provenance: dict[str, Provenance]) -> Model:
+    given = merged.get("model")
+    if given is None:
+        raise InputError("no_model")
+    model, provenance["model"] = load_model(word(given.value, "model"), dirs, beside if given.layer == "file" else None)
+    return model
+
+
+def _device(merged: Table, dirs: tuple[Path, ...], provenance: dict[str, Provenance]) -> Device:
+    given = merged.get("hardware.device")
+    if given is None:
+        raise InputError("no_hardware")
+    provenance["hardware.device"] = "catalogue"
+    return catalog.load("hardware", word(given.value, "hardware.device"), dirs)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Built:
+    engine: Engine
+    devices: int
+    warnings: tuple[Message, ...] = ()
+
+
+def _engine(
+    merged: Table, model: Model, device: Device, command: LaunchSettings | None, provenance: dict[str, Provenance]
+) -> _Built:
+    values = _stated(merged, provenance)
+    defaults = catalog.engine_defaults(str(values.get("name", "vllm")), values.get("version"), device)
+    for name, value in {"name": defaults.name, "version": defaults.version, **defaults.settings}.items():
+        if name not in values:
+            values[name] = value
+            provenance[f"engine.{name}"] = "assumed"
+    values["name"] = defaults.name
+    speculative, unread = _speculative(merged, provenance)
+    devices, warnings = _devices(merged, values, model, provenance)
+    warnings += _settle_dtype(values, model, device, provenance)
+    kept = {**(command.unread if command is not None else {}), **unread}
+    warnings += (Message("warning.flags_unread", {"flags": ", ".join(sorted(unread))}),) if unread else ()
+    return _Built(engine=_with_reserve(Engine(**values, speculative=speculative, unread=kept), defaults), devices=devices, warnings=warnings)
+
+
+def _with_reserve(engine: Engine, defaults: EngineDefaults) -> Engine:
+    """How the engine reserves memory is its nature, not a setting."""
+    return replace(engine, kv_reserve=defaults.kv_reserve, runtime_reserve_bytes=defaults.runtime_reserve_bytes)
+
+
+def _stated(merged: Table, provenance: dict[str, Provenance]) -> dict[str, Any]:
+    """Settings that were given, checked. ``quantization: none`` is a statement too."""
+    values: dict[str, Any] = {}
+    for name, parser in FIELDS.items():
+        given = merged.get(f"engine.{name}")
+        if given is not None:
+            values[name] = parser(given.value, f"engine.{name}")
+            provenance[f"engine.{name}"] = given.origin
+    return values
+
+
+def _speculative(merged: Table, provenance: dict[str, Provenance]) -> tuple[Speculative | None, dict[str, str]]:
+    given = merged.get("engine.speculative")
+    if given is None:
+        return None, {}
+    provenance["engine.speculative"] = given.origin
+    if isinstance(given.value, Speculative):
+        return given.value, {}
+    if given.value in (False, "none", "off"):
+        return None, {}
+    table = table_of(given.value, "engine.speculative") if isinstance(given.value, str) else given.value
+    if not isinstance(table, Mapping):
+        raise InputError("not_a_table", path="engine.speculative")
+    return speculative_of(table, "engine.speculative")
+
+
+def _devices(
+    merged: Table, values: dict[str, Any], model: Model, provenance: dict[str, Provenance]
+) -> tuple[int, tuple[Message, ...]]:
+    """How many devices there are, with the tensor parallel size settled; what is not stated follows from what is."""
+    given = merged.get("hardware.count")
+    stated = None if given is None else count(given.value, "hardware.count")
+    pipeline, data = int(values.get("pipeline_parallel_size", 1)), int(values.get("data_parallel_size", 1))
+    parallel.check_pipeline_parallel(model, pipeline)
+    warnings: tuple[Message, ...] = ()
+    if "tensor_parallel_size" not in values:
+        values["tensor_parallel_size"] = 1
+        provenance["engine.tensor_parallel_size"] = "assumed"
+        share = 1 if stated is None or stated % (pipeline * data) else stated // (pipeline * data)
+        if share > 1:
+            values["tensor_parallel_size"] = parallel.assumed_tensor_parallel(model, share)
+            warnings = (Message("warning.tensor_parallel_assumed", {"size": values["tensor_parallel_size"], "count": stated}),)
+    tensor = int(values["tensor_parallel_size"])
+    parallel.check_tensor_parallel(model, tensor)
+    devices = tensor * pipeline * data if stated is None else stated
+    provenance["hardware.count"] = "assumed" if given is None else given.origin
+    parallel.check_count(devices, tensor, pipeline)
+    parallel.check_data_parallel(model, data, devices, tensor, pipeline)
+    return devices, warnings
+
+
+def _settle_dtype(values: dict[str, Any], model: Model, device: Device, provenance: dict[str, Provenance]) -> tuple[Message, ...]:
+    """A device without bf16 computes a bf16 model in fp16; asked for bf16 by name it refuses, as the engine does."""
+    if "bf16" not in device.unsupported_formats:
+        return ()
+    if values["dtype"] == "bfloat16":
+        raise InputError("dtype_unsupported", device=device.title)
+    if values["dtype"] != "auto" or model.dtype != "bfloat16":
+        return ()
+    values["dtype"] = "float16"
+    provenance["engine.dtype"] = "assumed"
+    return (Message("warning.computes_in_fp16", {"device": device.title}),)
+
+
+def _drafts(speculative: Speculative | None, dirs: tuple[Path, ...], beside: Path | None) -> Mapping[str, Model]:
+    """The draft model named, loaded. A head that is not catalogued is left to the lever, which sizes it from the target."""
+    if speculative is None or speculative.model is None:
+        return {}
+    try:
+        return {speculative.model: load_model(speculative.model, dirs, beside)[0]}
+    except (UnknownNameError, InputError) as error:
+        unknown = isinstance(error, UnknownNameError) or error.message.key.startswith("error.unknown_model_id")
+        if unknown and speculative.method != "draft_model":
+            return {}
+        raise
+
+
+def _length_warnings(deployment: Deployment, loaded: Loaded) -> tuple[Message, ...]:
+    """Requests longer than the engine or the model takes."""
+    limits = [limit for limit in (deployment.engine.max_model_len, deployment.model.max_context) if limit is not None]
+    prompt, output = loaded.workload.input_tokens, loaded.workload.output_tokens
+    if not limits or prompt is None or output is None:
+        return ()
+    total = float(median(prompt)) + float(median(output))
+    return (Message("warning.longer_than_context", {"tokens": total, "limit": float(min(limits))}),) if total > min(limits) else ()
+

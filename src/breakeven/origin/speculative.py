@@ -1,0 +1,79 @@
+"""Speculative decoding as people configure it: vLLM's JSON, its older flags, or a deployment file's table."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from breakeven.errors import InputError, NotModelledError
+from breakeven.origin.values import count, shown, word
+from breakeven.spec.engine import Speculative
+
+METHODS = ("ngram", "draft_model", "eagle", "eagle3", "mtp")
+ALIASES = {"[ngram]": "ngram", "draft": "draft_model", "n-gram": "ngram", "eagle-3": "eagle3", "prompt_lookup": "ngram"}
+READ = ("method", "model", "num_speculative_tokens", "topk", "verify_tokens")
+
+
+def table_of(text: str, path: str) -> Mapping[str, object]:
+    """The configuration as vLLM's flag takes it: a JSON object."""
+    try:
+        table = json.loads(text)
+    except (ValueError, RecursionError):
+        table = None
+    if not isinstance(table, dict) or not table:
+        raise InputError("launch_json", path=path, value=shown(text))
+    return table
+
+
+def speculative_of(table: Mapping[str, object], path: str) -> tuple[Speculative | None, dict[str, str]]:
+    """The configuration, and the keys given that are not read. ``method: none`` switches it off."""
+    unread = {f"{path}.{key}": shown(value) for key, value in table.items() if key not in READ and value is not None}
+    given = {key: table[key] for key in READ if table.get(key) is not None}
+    if str(given.get("method", "")).lower() in ("none", "off"):
+        return None, unread
+    model = word(given["model"], f"{path}.model") if "model" in given else None
+    method = _method(given, model, path)
+    found = Speculative(
+        method=method,
+        num_speculative_tokens=_drafted(given, method, path),
+        model=None if method == "ngram" else model,
+        topk=count(given.get("topk", 1), f"{path}.topk"),
+        verify_tokens=count(given["verify_tokens"], f"{path}.verify_tokens") if "verify_tokens" in given else None,
+    )
+    if method == "draft_model" and model is None:
+        raise InputError("missing_draft_model", path=f"{path}.model")
+    return found, unread
+
+
+def _method(given: Mapping[str, object], model: str | None, path: str) -> str:
+    """The method as named; else, as the engine does, from the name of the draft."""
+    if "method" in given:
+        named = word(given["method"], f"{path}.method").lower()
+        named = "mtp" if named.endswith("_mtp") else ALIASES.get(named, named)
+        if named not in METHODS:
+            raise NotModelledError("speculative_method", path=f"{path}.method", value=shown(named), names=", ".join(METHODS))
+        return named
+    if model is None:
+        raise InputError("missing_key", path=f"{path}.method")
+    return _method_of_model(model.lower())
+
+
+def _method_of_model(model: str) -> str:
+    if model in ("ngram", "[ngram]"):
+        return "ngram"
+    for sign, method in (("eagle3", "eagle3"), ("eagle-3", "eagle3"), ("eagle", "eagle"), ("mtp", "mtp")):
+        if sign in model:
+            return method
+    return "draft_model"
+
+
+def _drafted(given: Mapping[str, object], method: str, path: str) -> int:
+    if "num_speculative_tokens" not in given:
+        # A model's own head predicts one token where the engine is not told more.
+        if method == "mtp":
+            return 1
+        raise InputError("missing_key", path=f"{path}.num_speculative_tokens")
+    drafted = count(given["num_speculative_tokens"], f"{path}.num_speculative_tokens")
+    if drafted > 64:
+        raise InputError("outside", path=f"{path}.num_speculative_tokens", value=shown(drafted), low="1", high="64")
+    return drafted

@@ -1,0 +1,183 @@
+"""The sentences a report is headed with, and where a lever pays, said briefly."""
+
+from __future__ import annotations
+
+from math import inf, log
+
+from breakeven.advice import Advice, Boundary, LeverAdvice
+from breakeven.messages import say
+from breakeven.spec.deployment import Deployment
+from breakeven.spec.model import TENSOR_CLASSES, Model
+from breakeven.stats import Range, Spread, Value
+from breakeven.units import significant
+from breakeven.words import engine_title, joined
+
+SHORT_DTYPES = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}
+SETTINGLESS = ("prefix_cache",)
+
+
+def quantity(value: Value, language: str) -> str:
+    """An input that may be uncertain, in few words."""
+    if isinstance(value, Range):
+        return say("report.range", language, low=significant(value.low, 4), high=significant(value.high, 4))
+    if isinstance(value, Spread):
+        return say("report.spread", language, mean=significant(value.mean, 4), p95=significant(value.p95, 4))
+    if isinstance(value, (int, float)):
+        return significant(float(value), 4)
+    return say("report.range", language, low=significant(float(value.min()), 4), high=significant(float(value.max()), 4))
+
+
+def weights_format(model: Model, quantization: str | None) -> str:
+    """The weight format of most parameters."""
+    if quantization:
+        return quantization
+    largest = max(TENSOR_CLASSES, key=lambda name: getattr(model.parameters, name))
+    return model.stored.get(largest, SHORT_DTYPES.get(model.dtype, model.dtype))
+
+
+def headline(deployment: Deployment, language: str) -> str:
+    """Model, weights, devices, engine and parallelism."""
+    engine, hardware = deployment.engine, deployment.hardware
+    parts = [
+        say(
+            "report.headline",
+            language,
+            model=deployment.model.name,
+            weights=weights_format(deployment.model, engine.quantization),
+            count=hardware.count,
+            device=hardware.device.title,
+            engine=engine_title(engine.name, language),
+            version=engine.version,
+        )
+    ]
+    if engine.tensor_parallel_size > 1:
+        parts.append(say("report.headline_tp", language, size=engine.tensor_parallel_size))
+    if engine.pipeline_parallel_size > 1:
+        parts.append(say("report.headline_pp", language, size=engine.pipeline_parallel_size))
+    if deployment.replicas > 1:
+        parts.append(say("report.headline_replicas", language, count=deployment.replicas))
+    return joined(parts)
+
+
+def asked(deployment: Deployment, language: str) -> str:
+    """What the workload asks for."""
+    load = deployment.workload
+    parts = []
+    if load.input_tokens is not None and load.output_tokens is not None:
+        parts.append(
+            say(
+                "report.asked_lengths", language, input=quantity(load.input_tokens, language), output=quantity(load.output_tokens, language)
+            )
+        )
+    if load.request_rate is not None:
+        parts.append(say("report.asked_rate", language, rate=quantity(load.request_rate, language)))
+    if load.concurrency is not None:
+        parts.append(say("report.asked_concurrency", language, concurrency=quantity(load.concurrency, language)))
+    if load.batch is not None:
+        parts.append(say("report.asked_batch", language, batch=quantity(load.batch, language)))
+    if load.context_tokens is not None:
+        parts.append(say("report.asked_context", language, context=quantity(load.context_tokens, language)))
+    sentence = parts[0] if parts else ""
+    for part in parts[1:]:
+        sentence = say("report.join", language, first=sentence, second=part)
+    return sentence
+
+
+def operating_sentence(advice: Advice, language: str) -> str:
+    """How many sequences decode together, and what decides it."""
+    point = advice.operating_point
+    if not advice.ledgers.memory.fits:
+        return say("report.nothing_runs", language)
+    batch = significant(round(point.effective_batch) if point.effective_batch >= 10 else point.effective_batch, 2)
+    together = say("report.alone" if batch == "1" else "report.together", language, batch=batch)
+    sentence = say(
+        f"report.limited_{point.limited_by}",
+        language,
+        together=together,
+        cap=advice.deployment.engine.max_num_seqs,
+        fit=advice.ledgers.memory.sequences_that_fit,
+    )
+    if point.replicas > 1:
+        sentence = say("report.per_replica", language, sentence=sentence, replicas=point.replicas)
+    if point.saturated:
+        sentence = say("report.saturated", language, sentence=sentence, rate=point.max_request_rate_per_s)
+    return sentence
+
+
+def lever_title(lever: str, setting: str, language: str) -> str:
+    """A lever and its setting as people call it."""
+    if lever == "batching" and setting and setting[0].isdigit():
+        return say("report.lever_batching_setting", language, setting=setting)
+    shown = "" if lever in SETTINGLESS else setting
+    return say(f"report.lever_{lever}", language, setting=shown).strip()
+
+
+def axis_value(axis: str, value: float, language: str) -> str:
+    """A place on an axis, to two figures: boundaries are not known better."""
+    return say(f"report.axis_value_{axis}", language, value=float(f"{value:.2g}"))
+
+
+def _ends(boundary: Boundary) -> list[float]:
+    return [end for interval in boundary.pays_on for end in interval if end is not None]
+
+
+def _nearness(boundary: Boundary) -> float:
+    if boundary.here <= 0:
+        return min((abs(end) for end in _ends(boundary)), default=inf)
+    return min((abs(log(end / boundary.here)) for end in _ends(boundary) if end > 0), default=inf)
+
+
+def _interval(axis: str, low: float | None, high: float | None, language: str) -> str:
+    name = say(f"report.axis_{axis}", language)
+    if low is not None and high is not None:
+        return say("report.pays_between", language, axis=name, low=axis_value(axis, low, language), high=axis_value(axis, high, language))
+    if low is None and high is None:
+        return say("report.everywhere", language)
+    if low is not None:
+        return say("report.pays_above", language, axis=name, low=axis_value(axis, low, language))
+    return say("report.pays_below", language, axis=name, high=axis_value(axis, high or 0.0, language))
+
+
+def _holds_here(boundary: Boundary) -> bool:
+    return any((low is None or low <= boundary.here) and (high is None or boundary.here <= high) for low, high in boundary.pays_on)
+
+
+def _nearest_interval(boundary: Boundary, language: str) -> str:
+    def away(interval: tuple[float | None, float | None]) -> float:
+        low, high = interval
+        return max(0.0, (low if low is not None else -inf) - boundary.here, boundary.here - (high if high is not None else inf))
+
+    low, high = min(boundary.pays_on, key=away)
+    return _interval(boundary.axis, low, high, language)
+
+
+def pays_where(advice: LeverAdvice, language: str) -> str:
+    """The nearest two boundaries of a lever: what must hold for it to go on paying, or what would make it pay."""
+    if not advice.boundaries:
+        return say("report.pays_unknown", language)
+    bounded = sorted((b for b in advice.boundaries if _ends(b)), key=_nearness)
+    if not bounded:
+        somewhere = any(b.pays_on for b in advice.boundaries)
+        return say("report.pays_everywhere" if somewhere else "report.pays_nowhere", language)
+    holding = [b for b in bounded if _holds_here(b)]
+    chosen = (holding or bounded)[:2]
+    phrases = [_nearest_interval(boundary, language) for boundary in chosen]
+    if len(phrases) == 1:
+        return phrases[0]
+    return say("report.pays_both" if holding else "report.pays_either", language, first=phrases[0], second=phrases[1])
+
+
+def boundary_words(boundary: Boundary, language: str) -> str:
+    """The break-evens along one axis and where on it the lever pays."""
+
+    def place(value: float | None) -> str:
+        return say("report.open_end", language) if value is None else axis_value(boundary.axis, value, language)
+
+    points = [
+        say("report.break_even_point", language, value=place(b.value), low=place(b.low), high=place(b.high)) for b in boundary.break_even
+    ]
+    low, high = boundary.looked_at
+    found = ", ".join(points) or say("report.break_even_none", language, low=place(low), high=place(high))
+    pays = say("report.list_join", language).join(_interval(boundary.axis, low, high, language) for low, high in boundary.pays_on)
+    key = "report.break_even_pays" if pays else "report.break_even_line"
+    return say(key, language, axis=say(f"report.axis_{boundary.axis}", language), points=found, here=place(boundary.here), pays=pays)

@@ -1,0 +1,13 @@
+"""A document as JSON: the same document gives the same bytes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+
+def render(document: Struct | dict[str, Any]) -> str:
+    """Indented JSON, in the order of the schema, ending in a newline. What is not finite is ``null``."""
+    return msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n"

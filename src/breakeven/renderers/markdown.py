@@ -1,0 +1,62 @@
+"""A document as Markdown, to be pasted where people decide."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from breakeven import words
+from breakeven.document import Document
+from breakeven.messages import say
+
+
+def render(document: Document) -> str:
+    """The report as Markdown."""
+    return "\n".join([*_head(document), "", *_ledgers(document), "", *_levers(document), "", *_answer(document)]) + "\n"
+
+
+def _row(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", "<br>") for cell in cells) + " |"
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    return [_row(head), _row(["---"] * len(head)), *(_row(row) for row in rows)]
+
+
+def _head(document: Document) -> Iterator[str]:
+    yield f"# {document.title.deployment}"
+    yield ""
+    yield f"{document.title.workload}  "
+    yield f"{document.operating_point.sentence}  "
+    yield words.joined(words.point_words(document))
+
+
+def _ledgers(document: Document) -> list[str]:
+    language = document.language
+    rows = [(say(f"report.{name}", language), figure, made_of) for name, _, figure, made_of in words.ledger_rows(document)]
+    return _table((words.replica_words(document), "", ""), rows)
+
+
+def _levers(document: Document) -> list[str]:
+    language = document.language
+    metrics = words.table_metrics(document)
+    names = ("report.lever", "report.verdict", *(f"metric.{metric}" for metric in metrics), "report.pays_column", "report.because")
+    rows = []
+    for lever in document.levers:
+        gains = [words.metric_words(lever, name, language) for name in metrics]
+        verdict = say(f"report.verdict_{lever.verdict}", language)
+        rows.append((words.title_words(lever, language), verdict, *gains, lever.pays_where, words.because_words(lever, language)))
+    return _table([say(name, language) for name in names], rows)
+
+
+def _answer(document: Document) -> Iterator[str]:
+    language, best = document.language, document.best
+    yield f"**{say('report.best_together', language)}** {words.best_title(best, language)}  "
+    yield words.best_words(document)
+    yield from (f"\n    {words.flag_words(engine, flags, language)}" for engine, flags in best.set.items())
+    yield ""
+    yield f"**{say('report.measure_next', language)}**"
+    yield from (f"- {sentence} `{command}`" for sentence, command in words.measurements(document))
+    yield ""
+    yield f"**{say('report.check_list', language)}** {words.checklist_words(document)}  "
+    yield f"**{say('report.how_sure', language)}** {document.how_sure}"
+    yield from (f"\n> {warning}" for warning in document.warnings)

@@ -1,0 +1,286 @@
+"""A document for a terminal: 100 columns at most, down to 80 and to plain text; colour never says a thing alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.cells import cell_len
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from breakeven import words
+from breakeven.canvas import DIM, WIDEST, grid, indented, labels, rule, written
+from breakeven.document import CatalogDocument, CatalogEntry, Document, ExplanationDocument, Lever, Line, RuleOfThumb
+from breakeven.messages import say
+
+BAR = 18
+LEDGER_COLOURS = {"memory": "blue", "bandwidth": "cyan", "compute": "magenta", "interconnect": "yellow"}
+VERDICT_STYLES = {
+    "pays": "bold green",
+    "does_not_pay": "",
+    "hurts": "bold red",
+    "undecided": "bold yellow",
+    "not_supported": DIM,
+    "does_not_fit": "red",
+}
+
+
+def render(
+    document: Document | ExplanationDocument | CatalogDocument,
+    *,
+    width: int = WIDEST,
+    colour: bool = False,
+    verbose: bool = False,
+    rules: bool = False,
+) -> str:
+    """A document as text, with ANSI colours only where asked for."""
+    if isinstance(document, ExplanationDocument):
+        blocks = _explanation(document)
+    elif isinstance(document, CatalogDocument):
+        blocks = _catalog(document, verbose)
+    else:
+        blocks = [*_report(document, min(width, WIDEST)), *(_details(document) if verbose else ())]
+        blocks += _rules(document.rules_of_thumb, document.language) if rules or verbose else []
+    return written(blocks, width, colour)
+
+
+def _report(document: Document, width: int) -> Iterator[RenderableType]:
+    yield from _header(document, width)
+    yield rule()
+    yield _point(document)
+    yield _ledgers(document)
+    yield rule()
+    yield from _levers(document, width)
+    yield rule()
+    yield _answer(document)
+
+
+def _header(document: Document, width: int) -> Iterator[RenderableType]:
+    left, right = document.title.deployment, document.title.workload
+    gap = width - cell_len(left) - cell_len(right)
+    if gap >= 3:
+        yield Text.assemble((left, "bold"), " " * gap, right)
+        return
+    yield Text(left, style="bold")
+    yield Text(right)
+
+
+def _point(document: Document) -> Table:
+    figures = "   ".join(words.point_words(document))
+    said = Text(f"{document.operating_point.sentence}\n{figures}".rstrip())
+    return labels([(say("report.operating_point", document.language), said)], _label_width(document))
+
+
+def _label_width(document: Document) -> int:
+    names = ("operating_point", "best_together", "measure_next", "check_list", "how_sure", "objective")
+    return max(cell_len(say(f"report.{name}", document.language)) for name in names)
+
+
+def bar(share: float) -> str:
+    """A bar of eighteen cells; what is over the limit fills it."""
+    full = round(BAR * max(0.0, min(1.0, share)))
+    return "█" * full + "░" * (BAR - full)
+
+
+def _ledgers(document: Document) -> Table:
+    table = grid(_label_width(document), BAR, 10, None)
+    for name, share, figure, made_of in words.ledger_rows(document):
+        label = Text(say(f"report.{name}", document.language), style="bold")
+        table.add_row(label, Text(bar(share or 0.0), style=LEDGER_COLOURS[name]), Text(figure), Text(made_of))
+    if document.ledgers.devices_per_replica > 1:
+        table.add_row("", "", "", Text(words.replica_words(document), style=DIM))
+    return table
+
+
+def _shape(document: Document, width: int) -> tuple[list[str], tuple[int | None, ...]]:
+    """Metrics of the lever table and the widths of its columns; a narrow page has room for two metrics."""
+    metrics = words.table_metrics(document)
+    if width < WIDEST:
+        return metrics[:2], (20, 13, 11, 11, None)
+    return metrics, (24, 13, 13, 13, None) if len(metrics) == 2 else (24, 13, 12, 12, 12, None)
+
+
+def _levers(document: Document, width: int) -> Iterator[RenderableType]:
+    language = document.language
+    metrics, widths = _shape(document, width)
+    head = grid(*widths)
+    names = ("report.lever", "report.verdict", *(f"metric.{metric}" for metric in metrics), "report.pays_column")
+    head.add_row(*(Text(say(name, language), style=DIM) for name in names))
+    yield head
+    yield indented(Text(say("report.because", language), style=DIM))
+    for lever in document.levers:
+        row = grid(*widths)
+        row.add_row(*_cells(lever, metrics, language))
+        yield row
+        if because := words.because_words(lever, language):
+            yield indented(Text(because))
+
+
+def _cells(lever: Lever, metrics: list[str], language: str) -> Iterator[Text]:
+    yield Text(words.title_words(lever, language), style="bold")
+    yield Text(say(f"report.verdict_{lever.verdict}", language), style=VERDICT_STYLES[lever.verdict])
+    yield from (Text(words.metric_words(lever, metric, language)) for metric in metrics)
+    yield Text(lever.pays_where)
+
+
+def _answer(document: Document) -> Table:
+    language = document.language
+    rows: list[tuple[str, str | Text]] = [
+        (say("report.best_together", language), _best(document)),
+        (say("report.measure_next", language), _measure(document)),
+        (say("report.check_list", language), words.checklist_words(document)),
+        (say("report.how_sure", language), document.how_sure),
+    ]
+    rows += [(say("report.warning", language), warning) for warning in document.warnings]
+    return labels(rows, _label_width(document))
+
+
+def _best(document: Document) -> Text:
+    best, language = document.best, document.language
+    said = Text().append(words.best_title(best, language), style="bold")
+    if best.titles and (gains := words.best_words(document)):
+        said.append("\n").append(gains)
+    for engine, flags in best.set.items():
+        said.append("\n").append(words.flag_words(engine, flags, language), style="cyan")
+    return said
+
+
+def _measure(document: Document) -> Text:
+    said = Text()
+    for sentence, command in words.measurements(document):
+        said.append("\n" if said else "").append(sentence).append("\n").append(command, style="cyan")
+    return said or Text(say("report.measure_none", document.language))
+
+
+def _section(title: str) -> list[RenderableType]:
+    return [Text(""), Text(title, style="bold")]
+
+
+def _details(document: Document) -> list[RenderableType]:
+    language = document.language
+    draws = say("report.draws_line", language, draws=document.draws, seed=document.seed)
+    sections: list[tuple[str, list[RenderableType]]] = [
+        ("objective", [Text(words.objective_words(document)), Text(draws)]),
+        ("step_time", [Text(words.step_words(document))]),
+        ("intervals", [_lever_details(lever, language) for lever in document.levers]),
+        ("check_list", [_checks(document)]),
+        ("inputs", [_inputs(document)]),
+    ]
+    blocks: list[RenderableType] = []
+    for name, content in sections:
+        blocks += [*_section(say(f"report.{name}", language)), *(indented(block) for block in content)]
+    return blocks
+
+
+def _lever_details(lever: Lever, language: str) -> Table:
+    table = grid(20, None)
+    table.add_row(Text(lever.title, style="bold"), Text(say("report.accuracy_line", language, accuracy=lever.accuracy)))
+    for name, gain in lever.metrics.items():
+        table.add_row(Text(say(f"metric.{name}", language)), Text(words.interval_words(gain, language)))
+    for boundary in lever.boundaries:
+        table.add_row(Text(say("report.break_even", language), style=DIM), Text(boundary.sentence))
+    for other in lever.alternatives:
+        table.add_row(Text(say("report.other_settings", language), style=DIM), Text(words.alternative_words(other, language)))
+    for engine, flags in lever.unset.items() if lever.state == "on" else lever.set.items():
+        label = say("report.switch_off" if lever.state == "on" else "report.switch_on", language)
+        table.add_row(Text(label, style=DIM), Text(words.flag_words(engine, flags, language)))
+    return table
+
+
+def _checks(document: Document) -> Table:
+    table = grid(10, None)
+    for item in document.checklist:
+        evidence = item.evidence if item.status == "done" else words.joined([item.evidence, item.how])
+        said = say("report.check_line", document.language, title=item.title, words=evidence)
+        table.add_row(Text(say(f"report.status_{item.status}", document.language)), Text(said))
+    return table
+
+
+def _inputs(document: Document) -> Table:
+    table = grid(36, 10, None)
+    for item in document.inputs:
+        source = say(f"report.provenance_{item.provenance}", document.language)
+        table.add_row(Text(item.path), Text(source), Text(words.value_words(item.value, document.language)))
+    return table
+
+
+def _rules(rules: list[RuleOfThumb], language: str) -> list[RenderableType]:
+    blocks = _section(say("report.rules", language))
+    for thumb in rules:
+        agrees = say("report.rule_agrees" if thumb.agrees else "report.rule_disagrees", language)
+        blocks.append(indented(Text(say("report.rule_line", language, says=thumb.says, agrees=agrees))))
+        blocks.append(indented(Text(say("report.rule_breaks", language, breaks=thumb.breaks), style=DIM), 2))
+    return blocks
+
+
+def _explanation(explanation: ExplanationDocument) -> list[RenderableType]:
+    language = explanation.language
+    blocks: list[RenderableType] = [Text(say("report.explain_title", language, lever=explanation.title), style="bold"), rule()]
+    on = {line.symbol: line for line in explanation.on}
+    off = {line.symbol: line for line in explanation.off}
+    for symbol in dict.fromkeys([*off, *on]):
+        blocks.append(_arm_lines(off.get(symbol), on.get(symbol), language))
+    blocks += [rule(), Text(say("report.explain_result", language), style="bold")]
+    blocks += [_arm_lines(line, line, language) for line in explanation.result]
+    return blocks
+
+
+def _arm_lines(off: Line | None, on: Line | None, language: str) -> Table:
+    one = off or on
+    table = grid(16, 6, None)
+    if one is None:
+        return table
+    source = say("report.explain_source", language, source=one.source)
+    table.add_row(Text(one.symbol, style="bold"), "", Text(one.name))
+    table.add_row("", "", Text(f"= {one.formula}   {source}", style=DIM))
+    arms = (
+        [("both", one)]
+        if off is not None and on is not None and (off.substituted, off.value) == (on.substituted, on.value)
+        else [(name, line) for name, line in (("off", off), ("on", on)) if line is not None]
+    )
+    for name, line in arms:
+        numbers = f"= {line.substituted} " if line.substituted else ""
+        table.add_row("", Text(say(f"report.explain_{name}", language)), Text.assemble(f"{numbers}= ", (words.line_value(line), "bold")))
+    return table
+
+
+def _catalog(document: CatalogDocument, verbose: bool) -> list[RenderableType]:
+    language = document.language
+    blocks: list[RenderableType] = []
+    for kind in ("hardware", "models"):
+        entries = [entry for entry in document.entries if entry.kind == kind]
+        if entries and not verbose:
+            blocks += [
+                Text(say(f"report.catalog_{kind}", language, count=len(entries)), style="bold"),
+                _listing(entries, language),
+                Text(""),
+            ]
+    if verbose:
+        for entry in document.entries:
+            blocks += [
+                Text.assemble((entry.name, "bold"), "  ", entry.title),
+                rule(),
+                _figures(entry, language),
+                *_sources(entry, language),
+            ]
+    return blocks
+
+
+def _listing(entries: list[CatalogEntry], language: str) -> Table:
+    table = grid(26, 28, None)
+    for entry in entries:
+        table.add_row(Text(entry.name), Text(entry.title), Text(words.summary_words(entry, language)))
+    return table
+
+
+def _figures(entry: CatalogEntry, language: str) -> Table:
+    known = {name: value for name, value in entry.values.items() if value not in (None, "", [], {}, entry.name)}
+    return labels([(name, words.value_words(value, language)) for name, value in known.items()], 26)
+
+
+def _sources(entry: CatalogEntry, language: str) -> list[RenderableType]:
+    return [
+        *_section(say("report.sources", language)),
+        labels([(name, source.replace(" | ", "\n")) for name, source in entry.sources.items()], 26),
+    ]

@@ -1,0 +1,78 @@
+"""What is asked of the engine: lengths, arrivals or concurrency, reuse, acceptance, and what was promised."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from breakeven.stats import Value
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lengths:
+    """Moments of a trace's prompt (I) and output (O) lengths, in tokens. Absent moments are those of constant lengths."""
+
+    requests: int
+    mean_input: float
+    mean_output: float
+    mean_input_squared: float
+    mean_output_squared: float
+    mean_input_output: float
+    output_quantiles: tuple[float, ...] = ()
+    """101 quantiles of O, 0 to 100 %."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Acceptance:
+    """Draft acceptance in one of the forms people have. Exactly one of the first five is given."""
+
+    cumulative: tuple[float, ...] | None = None
+    conditional: tuple[float, ...] | None = None
+    length: Value | None = None
+    """Tokens per round, the bonus token included."""
+    rate: Value | None = None
+    """Accepted over drafted, at the ``k`` in force."""
+    alpha: Value | None = None
+    """Conditional acceptance, independent of position."""
+    k: int | None = None
+    """Drafted tokens per round where it was measured; None: the deployment's own."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workload:
+    """One of ``request_rate`` (open loop), ``concurrency`` (closed loop) or ``batch`` (pinned) is given."""
+
+    input_tokens: Value | None = None
+    output_tokens: Value | None = None
+    request_rate: Value | None = None
+    """Requests per second, over all replicas."""
+    concurrency: Value | None = None
+    batch: Value | None = None
+    """Sequences decoding together, on one replica."""
+    context_tokens: Value | None = None
+    """Mean cached tokens of a decoding sequence; only with ``batch``."""
+    prefix_hit_rate: Value | None = None
+    """Share of prompt tokens served from the prefix cache; None: not known."""
+    acceptance: Acceptance | None = None
+    task: str | None = None
+    """``chat``, ``code``, ``math``, ``summarization``, ``qa``: which acceptance prior applies."""
+    lengths: Lengths | None = None
+    trace: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Slo:
+    """Service objectives, as means in seconds; tail keys are kept and answered by simulation."""
+
+    ttft_s: float | None = None
+    tpot_s: float | None = None
+    e2e_s: float | None = None
+    tails: tuple[str, ...] = ()
+    """Keys such as ``ttft_p99_s`` that a mean cannot answer."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Price:
+    """What a device costs."""
+
+    per_device_hour: float
+    currency: str = "USD"

@@ -1,0 +1,149 @@
+"""The ledgers of an operating point: bytes, FLOP and seconds of one device, and the checks that must close."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from breakeven import advice
+from breakeven.advice import LimitedBy
+from breakeven.evaluator import Point
+from breakeven.kernels import matmul_rate
+from breakeven.ledger import bandwidth, compute, interconnect, memory
+from breakeven.ledger.step import attention_flop, parts, roofline_floor_s
+from breakeven.spec.deployment import Deployment
+from breakeven.stats import Array
+
+CLOSES = 1e-6
+
+
+class SelfCheckError(RuntimeError):
+    """A prediction that breaks its own books: a bug of ours, never an answer."""
+
+
+def stage_batch(p: Point) -> Array:
+    """Sequences in one stage of the pipeline."""
+    return np.maximum(p.batch, 1e-3) / p.cost.stages
+
+
+def covered(p: Point) -> Array | float:
+    """Share of the experts a step reads; 0 without experts."""
+    experts = p.shard.model.experts
+    if experts is None:
+        return 0.0
+    return bandwidth.coverage(bandwidth.effective_tokens(stage_batch(p), p.rows, p.efficiencies.expert_sharing), experts.top_k, experts.count)
+
+
+def kv_read_bytes(p: Point) -> Array | float:
+    """Cache bytes one device reads in a step: once per sequence."""
+    return stage_batch(p) * memory.kv_bytes(p.shard.model, p.shard.kv, p.demand.context_tokens, tensor_parallel=p.shard.tensor_parallel)
+
+
+def read_bytes(p: Point) -> tuple[Array | float, Array | float]:
+    """Weight bytes and cache bytes one device reads in a step."""
+    return p.shard.dense_bytes + p.shard.expert_bytes * covered(p), kv_read_bytes(p)
+
+
+def step_flop(p: Point) -> tuple[Array | float, Array | float]:
+    """Linear and attention FLOP of one device in a step."""
+    b = stage_batch(p)
+    linear = b * p.rows * (p.shard.dense_flop_per_row + p.shard.expert_flop_per_row + p.shard.head_flop_per_row)
+    return linear, b * attention_flop(p.shard, p.demand.context_tokens, p.rows)
+
+
+def ridge_rows(p: Point) -> Array | float:
+    """Rows at which the dense matrices take as long to multiply as to read."""
+    return p.cost.dense_read_s / p.cost.dense_compute_s
+
+
+def ridge_batch(p: Point) -> Array | float:
+    """The ridge in sequences: n*/(k + 1), all stages of a pipeline together."""
+    return ridge_rows(p) / p.rows * p.cost.stages
+
+
+def limited_by(p: Point) -> LimitedBy:
+    """What holds the batch where it is."""
+    if p.demand.mode == "pinned":
+        return "pinned"
+    cap, fits = float(np.median(p.cap)), float(np.median(p.room.fits_sequences))
+    by_cap: LimitedBy = "kv_pool" if fits < cap + 1 else "max_num_seqs"
+    if p.demand.mode == "closed":
+        clients = float(np.median(p.demand.clients if p.demand.clients is not None else 0.0))
+        return "concurrency" if clients <= cap else by_cap
+    waits = float(np.median(np.where(p.saturated, 1.0, p.wait_s / np.maximum(p.tpot_s, 1e-12)))) >= 1.0
+    return by_cap if waits else "demand"
+
+
+def peak_flops(p: Point, d: Deployment) -> float:
+    """The largest dense rate that any of the step's kernels computes at."""
+    return max(matmul_rate(d.hardware.device, kernel.compute) for kernel in p.shard.kernels.values())
+
+
+def _middle(value: Array | float) -> float:
+    return float(np.median(value))
+
+
+def memory_ledger(p: Point, d: Deployment) -> advice.MemoryLedger:
+    """The memory ledger as figures."""
+    in_use = _middle(p.batch * p.room.sequence_bytes)
+    return advice.MemoryLedger(
+        capacity_bytes=d.hardware.device.memory_bytes,
+        usable_bytes=d.hardware.device.memory_bytes * d.engine.gpu_memory_utilization,
+        weight_bytes=p.room.weight_bytes,
+        draft_weight_bytes=p.room.draft_bytes,
+        reserve_bytes=p.room.reserve_bytes,
+        kv_pool_bytes=p.room.pool_bytes,
+        kv_pool_tokens=p.room.pool_tokens,
+        kv_bytes_per_token=p.room.kv_bytes_per_token,
+        kv_in_use_bytes=in_use,
+        kv_share=in_use / p.room.pool_bytes if p.room.pool_bytes else 0.0,
+        sequences_that_fit=_middle(p.room.fits_sequences),
+        fits=p.room.fits,
+    )
+
+
+def ledgers(p: Point, d: Deployment) -> advice.Ledgers:
+    """All books of one device at the median of the point."""
+    weights, kv = (_middle(x) for x in read_bytes(p))
+    linear, attention = (_middle(x) for x in step_flop(p))
+    step_s = _middle(p.step_s)
+    wire = interconnect.bytes_per_row(d.model.layers, d.model.hidden, d.engine.tensor_parallel_size, d.engine.pipeline_parallel_size)
+    share = {name: _middle(p.time_factor * value) for name, value in parts(p.cost, np.maximum(p.batch, 1e-3)).items()}
+    peak = matmul_rate(d.hardware.device, p.shard.kernels["mlp"].compute)
+    return advice.Ledgers(
+        memory=memory_ledger(p, d),
+        bandwidth=advice.BandwidthLedger(
+            bytes_per_step=weights + kv, weight_bytes=weights, expert_bytes=_middle(p.shard.expert_bytes * covered(p)),
+            expert_coverage=_middle(covered(p)) if d.model.experts else None, kv_bytes=kv,
+            kv_share=_middle(bandwidth.kv_share_of_traffic(kv, weights)),
+            mbu=_middle(bandwidth.utilisation(weights + kv, step_s, p.shard.bandwidth_bytes_per_s)),
+        ),
+        compute=advice.ComputeLedger(
+            flop_per_step=linear + attention, linear_flop=linear, attention_flop=attention,
+            mfu=_middle(compute.utilisation(linear + attention, step_s, peak)), ridge_rows=_middle(ridge_rows(p)), ridge_batch=_middle(ridge_batch(p)),
+        ),
+        interconnect=advice.InterconnectLedger(bytes_per_step=_middle(stage_batch(p) * p.rows * wire), share_of_step=share["communication"] / step_s),
+        step_parts_s=share,
+    )  # fmt: skip
+
+
+def check(p: Point, d: Deployment) -> None:
+    """The self-checks: the roofline holds, the parts add up, Little's law closes. A failure is a bug and is raised."""
+    weights, kv = read_bytes(p)
+    linear, attention = step_flop(p)
+    floor = roofline_floor_s(p.shard, weights + kv, linear + attention, peak_flops(p, d))
+    if np.any(p.step_s / p.time_factor < floor * (1 - CLOSES)):
+        raise SelfCheckError(f"step of {_middle(p.step_s)} s is below its own roofline of {_middle(floor)} s")
+    added = sum(parts(p.cost, np.maximum(p.batch, 1e-3)).values(), np.zeros(()))
+    if not np.allclose(added * p.time_factor, p.step_s, rtol=CLOSES):
+        raise SelfCheckError("the parts of a step do not add up to it")
+    _check_little(p)
+
+
+def _check_little(p: Point) -> None:
+    if p.demand.mode == "pinned" or p.request_rate is None or p.demand.output_tokens is None:
+        return
+    decode = p.tpot_s * (p.demand.output_tokens if p.demand.mode == "open" else np.maximum(p.demand.output_tokens - 1, 1e-9))
+    held = p.request_rate / p.replicas * decode
+    calm = ~np.asarray(p.saturated) & (np.asarray(p.demand.output_tokens) > 1)
+    if np.any(calm & ~np.isclose(held, p.batch, rtol=1e-3, atol=1e-6)):
+        raise SelfCheckError(f"Little's law does not close: {_middle(held)} against {_middle(p.batch)}")

@@ -1,0 +1,159 @@
+"""The operating point: where arrivals, caps and step time agree. Numbers in, numbers out; arrays broadcast.
+
+``step`` is a function b → seconds of a step with b sequences. ``interference_s`` is the device time one request's prefill
+takes from decoding (ξ·T_mix chunked, T_pf alone). Section numbers are of the theory page "operating point".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from breakeven.stats import Array
+
+Step = Callable[[Array], Array | float]
+DENSE_NODES = 8
+NODE_RATIO = 1.25
+FAST_STEPS = 8
+CLOSED_STEPS = 16
+
+
+@dataclass(frozen=True, kw_only=True)
+class Steady:
+    """A solved operating point of one replica."""
+
+    batch: Array
+    """Mean sequences decoding together."""
+    tpot_s: Array
+    wait_s: Array
+    """Mean wait for a place among the running (0 for the pinned batch)."""
+    request_rate: Array
+    """Requests served a second."""
+    saturated: Array
+    """Booleans: the queue grows without bound."""
+
+
+def max_request_rate(step_at_cap: Array | float, tau: Array | float, output: Array | float, cap: Array | float, interference_s: Array | float) -> Array:
+    """λ_max = τ·b_cap / (t_step(b_cap)·O + τ·b_cap·ξ·T_mix): the arrivals a full batch keeps up with.
+
+    >>> float(max_request_rate(0.02, 1.0, 200.0, 64.0, 0.0))
+    16.0
+    """
+    return np.asarray(tau * cap / (step_at_cap * output + tau * cap * interference_s))
+
+
+def states(most: int) -> Array:
+    """Batches at which the step time is evaluated: every one to 8, then growing by a quarter."""
+    nodes = list(range(1, min(most, DENSE_NODES) + 1))
+    while nodes[-1] < most:
+        nodes.append(min(most, max(nodes[-1] + 1, int(nodes[-1] * NODE_RATIO))))
+    return np.array(nodes, dtype=float)
+
+
+def _log_steps(step: Step, cap: Array, most: int) -> Array:
+    """ln t_step at 1 … most (no further than the cap), interpolated between nodes: it is smooth. Shape (most, …)."""
+    nodes = states(most)
+    shape = (-1,) + (1,) * cap.ndim
+    logs = np.log(step(np.minimum(nodes.reshape(shape), cap)))
+    logs = np.broadcast_to(logs, np.broadcast_shapes(logs.shape, (len(nodes),) + (1,) * cap.ndim))
+    if len(nodes) == most:
+        return logs
+    whole = np.arange(1, most + 1, dtype=float)
+    right = np.clip(np.searchsorted(nodes, whole), 1, len(nodes) - 1)
+    weight = ((whole - nodes[right - 1]) / (nodes[right] - nodes[right - 1])).reshape(shape)
+    return np.asarray(logs[right - 1] * (1 - weight) + logs[right] * weight)
+
+
+def open_loop(step: Step, tau: Array | float, rate: Array | float, output: Array | float, cap: Array | float, interference_s: Array | float) -> Steady:
+    """Poisson arrivals, by the birth–death form: π_i ∝ Π_{j≤i} λ·O·t_step(j)/(j·τ·(1 − ρ)), ρ = λ·ξ·T_mix.
+
+    Up to the cap sequences decode; beyond it they wait, so the tail is geometric. b = Σ min(i, cap)·π_i, TPOT = b/(λ·O) by
+    Little's law, and the wait is the mean queue over λ. λ ≥ λ_max is saturated: then b is the cap and the wait unbounded.
+    """
+    tau, rate, output, cap, interference_s = np.broadcast_arrays(*(np.asarray(x, dtype=float) for x in (tau, rate, output, cap, interference_s)))
+    cap = np.maximum(cap, 1.0)
+    limit = max_request_rate(step(cap), tau, output, cap, interference_s)
+    fast = fast_open_loop(step, tau, rate, output, cap, interference_s)
+    saturated = rate >= limit
+    calm = np.where(saturated, 0.0, fast.batch)
+    most = int(np.ceil(min(float(np.max(cap)), float(np.max(calm + 10 * np.sqrt(calm) + 30)))))
+    served = np.minimum(rate, limit)
+    log_ratio = _log_steps(step, cap, most) + np.log(served * output / (tau * (1 - served * interference_s)))
+    whole = np.arange(1, most + 1, dtype=float).reshape((-1,) + (1,) * log_ratio[0].ndim)
+    running = np.minimum(whole, cap)
+    log_ratio = log_ratio - np.log(running)
+    log_mass = np.cumsum(log_ratio, axis=0)
+    top = np.maximum(log_mass.max(axis=0), 0.0)
+    mass = np.exp(log_mass - top)
+    tail_ratio = np.minimum(np.exp(log_ratio[-1]), 1 - 1e-9)
+    beyond = mass[-1] * tail_ratio / (1 - tail_ratio)
+    total = np.exp(-top) + mass.sum(axis=0) + beyond
+    batch = ((mass * running).sum(axis=0) + beyond * np.minimum(float(most), cap)) / total
+    queue = ((mass * (whole - running)).sum(axis=0) + beyond * (np.maximum(most - cap, 0.0) + 1 / (1 - tail_ratio))) / total
+    queue = np.where(np.minimum(most, cap) < cap, 0.0, queue)
+    return _finish(step, tau, served, output, cap, interference_s, saturated, np.minimum(batch, cap), queue)
+
+
+def _finish(step: Step, tau: Array, served: Array, output: Array, cap: Array, interference_s: Array, saturated: Array, batch: Array, queue: Array) -> Steady:
+    full_tpot = step(cap) / (tau * (1 - served * interference_s))
+    return Steady(
+        batch=np.where(saturated, cap, batch),
+        tpot_s=np.where(saturated, full_tpot, batch / (served * output)),
+        wait_s=np.where(saturated, np.inf, queue / served),
+        request_rate=np.asarray(served),
+        saturated=np.asarray(saturated),
+    )
+
+
+def fast_open_loop(step: Step, tau: Array | float, rate: Array | float, output: Array | float, cap: Array | float, interference_s: Array | float) -> Steady:
+    """The fast form for maps: TPOT = t_step(1 + b)/(τ·(1 − ρ)) at its fixed point b = λ·O·TPOT (secant steps).
+
+    A request is never alone with less than itself, hence 1 + b. The wait for a place is left out.
+    """
+    tau, rate, output, cap, interference_s = np.broadcast_arrays(*(np.asarray(x, dtype=float) for x in (tau, rate, output, cap, interference_s)))
+    limit = max_request_rate(step(cap), tau, output, cap, interference_s)
+    served = np.minimum(rate, limit)
+    factor = served * output / (tau * (1 - served * interference_s))
+
+    def image(b: Array) -> Array:
+        return np.asarray(factor * step(np.minimum(1 + b, cap)))
+
+    before = np.zeros_like(factor)
+    value_before = image(before)
+    b = np.minimum(value_before, cap)
+    for _ in range(FAST_STEPS):
+        value = image(b)
+        moved = b - before
+        slope = np.divide(value - value_before, moved, out=np.zeros_like(b), where=np.abs(moved) > 1e-12)
+        before, value_before = b, value
+        b = np.clip(b + (value - b) / (1 - np.clip(slope, 0.0, 0.98)), 0.0, cap)
+    return _finish(step, tau, served, output, cap, interference_s, rate >= limit, b, np.zeros_like(b))
+
+
+def closed_loop(
+    step: Step, tau: Array | float, clients: Array | float, output: Array | float, cap: Array | float, interference_s: Array | float,
+    prompt: Callable[[Array, Array, Array], Array],
+) -> tuple[Steady, Array]:  # fmt: skip
+    """C clients, each with one request in flight: the fixed point of TPOT and TTFT (model.md 7), and the TTFT itself.
+
+    f = D/(D + TTFT), D = (O − 1)·TPOT, C_act = min(C, cap), b = C_act·f;
+    D = (O − 1)·t_step(b)/τ + ξ·T_mix·(C_act − 1)·f. ``prompt(step_s, others, f)`` is the TTFT without the wait for a place;
+    the wait is (C − C_act)·(D + TTFT)/C_act.
+    """
+    tau, clients, output, cap, interference_s = np.broadcast_arrays(*(np.asarray(x, dtype=float) for x in (tau, clients, output, cap, interference_s)))
+    active = np.minimum(clients, np.maximum(cap, 1.0))
+    others = np.maximum(active - 1, 0.0)
+    fraction = np.full(active.shape, 0.8)
+    for _ in range(CLOSED_STEPS):
+        batch = active * fraction
+        step_s = np.asarray(step(np.maximum(batch, 1e-3)))
+        decode = np.maximum(output - 1, 0.0) * step_s / tau + interference_s * others * fraction
+        ttft = prompt(step_s, others, fraction)
+        fraction = 0.5 * fraction + 0.5 * decode / (decode + ttft)
+    wait = (clients - active) * (decode + ttft) / active
+    latency = decode + ttft
+    tpot = np.where(output > 1, decode / np.maximum(output - 1, 1e-9), step_s / tau)
+    found = Steady(batch=active * fraction, tpot_s=tpot, wait_s=wait, request_rate=active / latency, saturated=np.zeros(active.shape, dtype=bool))
+    return found, ttft

@@ -1,0 +1,63 @@
+"""Quantities as people read them. SI inside; GB = 1e9 bytes, GiB = 2**30, always written out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from math import isfinite
+
+GB = 1e9
+GIB = float(2**30)
+
+
+def significant(value: float, digits: int = 3) -> str:
+    """A number to some significant digits, without an exponent where that reads well."""
+    if not isfinite(value):
+        return "∞" if value > 0 else "−∞"
+    if value == 0:
+        return "0"
+    if abs(value) >= 10**digits:
+        return f"{value:,.0f}"
+    return f"{value:.{digits}g}"
+
+
+def _scaled(value: float, steps: tuple[tuple[float, str], ...], digits: int = 3) -> str:
+    for size, name in steps:
+        if abs(value) >= size:
+            return f"{significant(value / size, digits)} {name}"
+    size, name = steps[-1]
+    return f"{significant(value / size, digits)} {name}"
+
+
+def bytes_text(value: float) -> str:
+    """Bytes in decimal units."""
+    return _scaled(value, ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")))
+
+
+def time_text(seconds: float) -> str:
+    """A duration in the unit that leaves few digits."""
+    return _scaled(seconds, ((3600.0, "h"), (120.0 / 2, "min"), (1.0, "s"), (1e-3, "ms"), (1e-6, "µs")), 2 if seconds >= 60 else 3)
+
+
+def rate_text(value: float) -> str:
+    """A count a second, per unit named by the sentence."""
+    return significant(value, 3)
+
+
+def tokens_text(value: float) -> str:
+    """Tokens, in thousands from 10,000."""
+    return f"{significant(value / 1e3, 3)}k" if abs(value) >= 1e4 else significant(round(value), 4)
+
+
+def percent_text(value: float) -> str:
+    """A share as a percentage."""
+    return f"{100 * value:.0f} %" if abs(value) >= 0.1 or value == 0 else f"{100 * value:.2g} %"
+
+
+def gain_text(value: float) -> str:
+    """A gain as a factor."""
+    return f"×{value:.2f}" if isfinite(value) else "×∞"
+
+
+WRITERS: Mapping[str, Callable[[float], str]] = {
+    "bytes": bytes_text, "time": time_text, "number": significant, "tokens": tokens_text, "percent": percent_text, "gain": gain_text,
+}

@@ -1,0 +1,275 @@
+"""The command line: one line for each mistake, exit codes, both languages, and output that survives pipes and old terminals."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from breakeven import cli
+from breakeven.document import SCHEMA_PATH, json_schema
+from breakeven.renderers import json as json_renderer
+
+GOOD = ["--model", "llama-3.1-8b", "--hardware", "h100-sxm:1", "--input", "1500..2500", "--output", "300", "--rate", "2"]
+FEW = ["--draws", "64"]
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    code = cli.run(arguments)
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def program(*arguments: str, **environment: str) -> subprocess.CompletedProcess[bytes]:
+    """The program in a process of its own."""
+    command = [sys.executable, "-m", "breakeven.cli", *arguments]
+    return subprocess.run(command, capture_output=True, check=False, env={**os.environ, **environment})
+
+
+@pytest.fixture(autouse=True)
+def english(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("LC_ALL", "LC_MESSAGES", "LANG"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("BREAKEVEN_LANG", "en")
+    monkeypatch.setenv("COLUMNS", "100")
+
+
+BAD = {
+    "no model": ["advise", "--hardware", "h100-sxm", "--input", "10", "--output", "10", "--rate", "1"],
+    "no hardware": ["advise", "--model", "llama-3.1-8b", "--input", "10", "--output", "10", "--rate", "1"],
+    "no workload": ["advise", "--model", "llama-3.1-8b", "--hardware", "h100-sxm"],
+    "unknown device": ["advise", *GOOD, "--hardware", "h1000"],
+    "unknown model": ["advise", *GOOD, "--model", "llama-9"],
+    "negative rate": ["advise", *GOOD, "--rate", "-4"],
+    "rate of NaN": ["advise", *GOOD, "--rate", "nan"],
+    "rate without bound": ["advise", *GOOD, "--rate", "inf"],
+    "rate in words": ["advise", *GOOD, "--rate", "many"],
+    "range backwards": ["advise", *GOOD, "--input", "9..3"],
+    "spread without its tail": ["advise", *GOOD, "--input", "mean=5"],
+    "two kinds of load": ["advise", *GOOD, "--concurrency", "4"],
+    "context without batch": ["advise", *GOOD, "--context", "400"],
+    "hit rate over 1": ["advise", *GOOD, "--prefix-hit-rate", "30"],
+    "rising acceptance": ["advise", *GOOD, "--acceptance", "0.3,0.5"],
+    "impossible parallelism": ["advise", *GOOD, "--hardware", "h100-sxm:3", "-tp", "3"],
+    "devices left over": ["advise", *GOOD, "--hardware", "h100-sxm:3", "-tp", "2"],
+    "launch of another program": ["advise", *GOOD, "--launch", "python train.py"],
+    "broken quotes": ["advise", *GOOD, "--launch", "vllm serve 'x"],
+    "speculative that is no JSON": ["advise", *GOOD, "--speculative", "{"],
+    "unknown speculative method": ["advise", *GOOD, "--speculative", '{"method": "oracle", "num_speculative_tokens": 2}'],
+    "missing file": ["advise", "no-such-file.yaml"],
+    "folder as file": ["advise", "."],
+    "missing trace": ["advise", *GOOD, "--trace", "no-such-trace.csv"],
+    "no draws": ["advise", *GOOD, "--draws", "0"],
+    "draws in words": ["advise", *GOOD, "--draws", "lots"],
+    "seed in words": ["advise", *GOOD, "--seed", "x"],
+    "negative seed": ["advise", *GOOD, "--seed", "-1"],
+    "threshold over 1": ["advise", *GOOD, "--threshold", "10"],
+    "unknown objective": ["advise", *GOOD, "--objective", "beauty"],
+    "unknown lever": ["advise", *GOOD, "--explain", "magic"],
+    "negative price": ["advise", *GOOD, "--price", "-1"],
+    "currency without price": ["advise", *GOOD, "--currency", "EUR"],
+    "unknown option": ["advise", "--modle", "x"],
+    "option without value": ["advise", "--model"],
+    "too many files": ["advise", "a.yaml", "b.yaml"],
+    "unknown verb": ["advice"],
+    "unknown language": ["advise", *GOOD, "--lang", "fr"],
+    "language without name": ["--lang"],
+    "unknown part of the catalogue": ["catalog", "engine"],
+    "unknown entry": ["catalog", "hardware", "h1000"],
+}
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("arguments", BAD.values(), ids=BAD.keys())
+def test_a_mistake_is_one_line_and_exit_2(
+    arguments: list[str], language: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BREAKEVEN_LANG", language)
+    code, out, err = run(capsys, *arguments)
+    assert code == 2
+    assert out == ""
+    assert re.fullmatch(r"breakeven: [^\n]+\n", err), err
+    assert "Traceback" not in err
+    if language == "zh" and "lang" not in " ".join(arguments):
+        assert re.search(r"[一-鿿]", err), err
+
+
+def test_a_near_name_is_offered(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "--model" in run(capsys, "advise", "--modle", "x")[2]
+    assert "h100" in run(capsys, "catalog", "hardware", "h1000")[2]
+
+
+def test_an_error_of_ours_is_a_traceback_not_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(**_: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("breakeven.api.load", broken)
+    with pytest.raises(ZeroDivisionError):
+        cli.run(["advise", *GOOD])
+
+
+def test_an_interrupt_is_130_and_silent(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def interrupted(**_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("breakeven.api.load", interrupted)
+    assert run(capsys, "advise", *GOOD) == (130, "", "")
+
+
+def test_an_unreachable_server_is_exit_3(monkeypatch: pytest.MonkeyPatch) -> None:
+    from breakeven.errors import UnreachableError
+
+    def away(**_: object) -> None:
+        raise UnreachableError("no_model")
+
+    monkeypatch.setattr("breakeven.api.load", away)
+    assert cli.run(["advise", *GOOD]) == 3
+
+
+def test_a_report_is_printed_on_stdout_and_nothing_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run(capsys, "advise", *GOOD, *FEW)
+    assert (code, err) == (0, "")
+    assert "Operating point" in out and "Best together" in out and "\x1b[" not in out
+    assert "1500–2500 → 300 tokens" in out
+
+
+def test_json_validates_and_is_the_same_each_time(capsys: pytest.CaptureFixture[str]) -> None:
+    first = run(capsys, "advise", *GOOD, *FEW, "--json")
+    second = run(capsys, "advise", *GOOD, *FEW, "--json")
+    assert first == second
+    read = json.loads(first[1])
+    jsonschema.Draft202012Validator(json_schema()).validate(read)
+    assert read["deployment"]["workload"]["input_tokens"] == {"low": 1500, "high": 2500}
+    assert read["provenance"]["workload.input_tokens"] == "declared"
+    assert {lever["lever"] for lever in read["levers"]} == {"batching", "kv_quant", "prefix_cache", "speculation", "weight_quant"}
+    assert len(read["checklist"]) == 5
+
+
+def test_another_seed_gives_other_draws(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(capsys, "advise", *GOOD, *FEW, "--json")[1] != run(capsys, "advise", *GOOD, *FEW, "--json", "--seed", "5")[1]
+
+
+def test_every_flag_reaches_the_deployment(capsys: pytest.CaptureFixture[str]) -> None:
+    spec = '{"method": "ngram", "num_speculative_tokens": 4}'
+    flags = [
+        "--max-num-seqs",
+        "77",
+        "--kv-cache-dtype",
+        "fp8",
+        "--no-enable-prefix-caching",
+        "--speculative",
+        spec,
+        "--engine-version",
+        "0.10",
+    ]
+    load = ["--input", "mean=2000,p95=4000", "--acceptance", "0.7,0.5", "--slo-tpot", "0.05", "--price", "2.5", "--currency", "EUR"]
+    read = json.loads(run(capsys, "advise", *GOOD, *FEW, *flags, *load, "--json")[1])["deployment"]
+    engine = read["engine"]
+    assert (engine["max_num_seqs"], engine["kv_cache_dtype"], engine["enable_prefix_caching"], engine["version"]) == (
+        77,
+        "fp8",
+        False,
+        "0.10",
+    )
+    assert engine["speculative"]["method"] == "ngram" and engine["speculative"]["num_speculative_tokens"] == 4
+    assert read["workload"]["input_tokens"] == {"mean": 2000, "p95": 4000}
+    assert read["workload"]["acceptance"]["cumulative"] == [0.7, 0.5]
+    assert read["slo"]["tpot_s"] == 0.05
+    assert read["price"] == {"per_device_hour": 2.5, "currency": "EUR"}
+
+
+@pytest.mark.parametrize("lever", ["batching", "kv_quant", "prefix_cache", "speculation", "weight_quant"])
+def test_explain_prints_the_arithmetic_of_each_lever(lever: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "advise", *GOOD, "--explain", lever)
+    assert code == 0
+    assert out.count(" = ") >= 5 and "source:" in out
+
+
+def test_the_language_is_chosen_before_or_after_the_verb_and_by_the_environment(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = [run(capsys, "catalog", "--lang", "zh")[1], run(capsys, "--lang", "zh", "catalog")[1], run(capsys, "--lang=zh", "catalog")[1]]
+    monkeypatch.delenv("BREAKEVEN_LANG")
+    monkeypatch.setenv("LANG", "zh_CN.UTF-8")
+    asked.append(run(capsys, "catalog")[1])
+    assert len(set(asked)) == 1 and "设备" in asked[0]
+    assert "Devices" in run(capsys, "catalog", "--lang", "en")[1]
+
+
+def test_help_is_in_the_language_too(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "接受率" in run(capsys, "advise", "--lang", "zh", "--help")[1]
+    assert "acceptance" in run(capsys, "advise", "--help")[1]
+
+
+def test_no_arguments_is_the_help(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run(capsys)
+    assert (code, err) == (0, "") and "advise" in out
+
+
+def test_version_is_printed() -> None:
+    assert re.fullmatch(rb"breakeven \d+\.\d+\S*\n", program("--version").stdout)
+
+
+def test_a_closed_pipe_ends_quietly() -> None:
+    command = f"{sys.executable} -m breakeven.cli catalog | head -1"
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", command], capture_output=True, check=False, env={**os.environ, "PYTHONUNBUFFERED": "1"}
+    )
+    assert done.stderr == b""
+    assert done.stdout.count(b"\n") == 1
+
+
+def test_a_terminal_that_knows_only_ascii_still_gets_the_report() -> None:
+    done = program("advise", *GOOD, *FEW, PYTHONIOENCODING="ascii", BREAKEVEN_LANG="en")
+    assert done.returncode == 0, done.stderr
+    assert b"####" in done.stdout and max(done.stdout) < 128
+
+
+@pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
+def test_no_colour_where_none_is_wanted_even_at_a_terminal(environment: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    from breakeven.canvas import wants_colour
+
+    for name in ("NO_COLOR", "TERM"):
+        monkeypatch.delenv(name, raising=False)
+    assert wants_colour(True) and not wants_colour(False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert not wants_colour(True)
+
+
+def test_the_published_schema_is_what_the_code_gives(root: Path) -> None:
+    assert (root / SCHEMA_PATH).read_text(encoding="utf-8") == json_renderer.render(json_schema())
+
+
+def test_schema_writes_into_the_docs_of_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(capsys, "schema", "--write")[0] == 2
+    (tmp_path / SCHEMA_PATH).parent.mkdir(parents=True)
+    assert run(capsys, "schema", "--write") == (0, "", "")
+    assert json.loads((tmp_path / SCHEMA_PATH).read_text(encoding="utf-8")) == json_schema()
+    assert json.loads(run(capsys, "schema")[1]) == json_schema()
+
+
+def test_a_file_and_flags_mix_and_flags_win(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "d.yaml"
+    file.write_text(
+        "model: llama-3.1-8b\nhardware: {device: h100-sxm}\nworkload: {input_tokens: 100, output_tokens: 50, request_rate: 3}\n"
+    )
+    read = json.loads(run(capsys, "advise", str(file), "--rate", "5", *FEW, "--json")[1])
+    assert read["deployment"]["workload"]["request_rate"] == 5
+    assert read["deployment"]["workload"]["input_tokens"] == 100
+
+
+def test_an_unknown_key_of_a_file_is_refused_with_the_one_meant(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "d.yaml"
+    file.write_text("model: llama-3.1-8b\nhardware: {device: h100-sxm}\nworkload: {input_token: 100}\n")
+    code, _, err = run(capsys, "advise", str(file))
+    assert code == 2 and "input_tokens" in err

@@ -1,0 +1,237 @@
+"""The catalogue of devices: every entry complete, dense, sourced, and found by the names people use."""
+
+from __future__ import annotations
+
+import csv
+import time
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from breakeven import catalog
+from breakeven.errors import InputError, UnknownNameError
+from breakeven.origin.device_entry import FORMATS, SPARSE_FACTOR, parse_device
+
+NAMES = catalog.names("hardware")
+ASKED_FOR = [
+    "h100-sxm",
+    "h100-pcie",
+    "h100-nvl-94",
+    "h200-sxm",
+    "h20-96",
+    "h800-sxm",
+    "a100-sxm-80",
+    "a100-pcie-80",
+    "a100-sxm-40",
+    "a10",
+    "a10g",
+    "l4",
+    "l40s",
+    "l40",
+    "t4",
+    "v100-sxm2-32",
+    "b200-sxm",
+    "gb200",
+    "b300-sxm",
+    "rtx-4090",
+    "rtx-3090",
+    "rtx-5090",
+    "rtx-6000-ada",
+    "rtx-a6000",
+    "rtx-pro-6000-ws",
+    "mi300x",
+    "mi325x",
+    "mi355x",
+    "m2-ultra-76c",
+    "m3-max-40c",
+]
+
+
+def table(name: str) -> dict[str, object]:
+    return tomllib.loads((catalog.HERE / "hardware" / f"{name}.toml").read_text(encoding="utf-8"))
+
+
+def test_the_devices_most_used_are_there() -> None:
+    assert len(NAMES) >= 25
+    assert set(ASKED_FOR) <= set(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+class TestEachDevice:
+    def test_reads_and_has_a_source_for_each_value(self, name: str) -> None:
+        device = catalog.load("hardware", name)
+        assert device.name == name
+        for value in ("memory_bytes", "bandwidth_bytes_per_s", "matmul_flops", "link_bytes_per_s", "formats"):
+            assert device.sources[value].strip()
+        if device.price_per_hour_low is not None:
+            assert device.sources["price_per_hour"].strip()
+
+    def test_lists_each_format_exactly_once(self, name: str) -> None:
+        device = catalog.load("hardware", name)
+        listed = [*device.native_formats, *device.weight_only_formats, *device.unsupported_formats]
+        assert sorted(listed) == sorted(FORMATS)
+
+    def test_has_a_rate_for_each_native_format_and_for_no_other(self, name: str) -> None:
+        device = catalog.load("hardware", name)
+        needed = {"fp4" if form in ("nvfp4", "mxfp4") else form for form in device.native_formats}
+        assert set(device.matmul_flops) == needed
+
+    def test_quotes_dense_rates(self, name: str) -> None:
+        device = catalog.load("hardware", name)
+        bf16 = device.matmul_flops.get("bf16")
+        if bf16 is not None and device.matmul_flops.get("fp8", 0.0) > SPARSE_FACTOR * bf16:
+            assert device.notes, "fp8 above 2.1 x bf16 is a sparse figure unless a note explains it"
+
+    def test_is_physically_plausible(self, name: str) -> None:
+        device = catalog.load("hardware", name)
+        assert 8e9 < device.memory_bytes < 1e12
+        assert 0.2e12 < device.bandwidth_bytes_per_s < 10e12
+        assert 1e9 < device.link_bytes_per_s < 1e12
+        assert all(1e13 < rate < 2e16 for rate in device.matmul_flops.values())
+
+
+def test_values_are_those_of_the_reference_table(shared: Path) -> None:
+    with (shared / "reference/devices.csv").open(encoding="utf-8", newline="") as handle:
+        rows = {row["name"]: row for row in csv.DictReader(handle)}
+    for name in NAMES:
+        device, row = catalog.load("hardware", name), rows[name]
+        assert device.memory_bytes == float(row["memory_bytes"])
+        assert device.bandwidth_bytes_per_s == pytest.approx(float(row["memory_bandwidth_bytes_per_s"]), rel=1e-9)
+        for form, column in (("fp16", "fp16_flops_fp32acc"), ("fp8", "fp8_flops_fp32acc"), ("int8", "int8_ops"), ("fp4", "fp4_flops")):
+            if form in device.matmul_flops:
+                assert device.matmul_flops[form] == pytest.approx(float(row[column]), rel=1e-9), (name, form)
+
+
+def test_known_traps_are_avoided() -> None:
+    assert catalog.load("hardware", "h100-sxm").matmul_flops["bf16"] == pytest.approx(989.4e12)  # 1,979 is sparse
+    assert catalog.load("hardware", "l40s").matmul_flops["fp8"] == pytest.approx(733e12)  # 1,466 is sparse
+    assert catalog.load("hardware", "b300-sxm").matmul_flops["int8"] == pytest.approx(153.5e12)  # cut about 30 times
+    assert catalog.load("hardware", "rtx-4090").matmul_flops["bf16"] == pytest.approx(165.15e12)  # half rate with fp32 accumulate
+    assert catalog.load("hardware", "mi325x").memory_bytes == pytest.approx(274.86e9, rel=1e-3)  # shipped with 256 GiB
+    assert "bf16" in catalog.load("hardware", "t4").unsupported_formats
+    assert "fp8" in catalog.load("hardware", "a100").weight_only_formats
+    assert "nvfp4" in catalog.load("hardware", "mi355x").unsupported_formats
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        ("h100", "h100-sxm"),
+        ("H100_SXM", "h100-sxm"),
+        ("a100-80gb", "a100-sxm-80"),
+        ("4090", "rtx-4090"),
+        ("NVIDIA H100 80GB HBM3", "h100-sxm"),
+        ("RTX 4090", "rtx-4090"),
+        (" l4 ", "l4"),
+        ("dgx-spark", "gb10"),
+    ],
+)
+def test_names_people_use_are_found(given: str, name: str) -> None:
+    assert catalog.load("hardware", given).name == name
+
+
+def test_an_unknown_name_is_refused_with_near_ones() -> None:
+    with pytest.raises(UnknownNameError, match="h100-sxm") as refused:
+        catalog.load("hardware", "h100-smx")
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("name", ["../../etc/passwd", "/etc/passwd", "", "..", "a\0b", "h100-sxm.toml", "x" * 10_000, "index"])
+def test_a_name_is_never_a_path(name: str) -> None:
+    with pytest.raises(UnknownNameError):
+        catalog.load("hardware", name)
+
+
+def test_the_index_is_in_step_with_the_files() -> None:
+    written = tomllib.loads((catalog.HERE / catalog.INDEX).read_text(encoding="utf-8"))
+    assert written == catalog.make_index(), "run tools/make_catalogue_index.py"
+
+
+def test_no_alias_hides_a_name() -> None:
+    for kind, other in catalog.make_index().items():
+        assert not set(other) & set(catalog.names(kind)), kind  # type: ignore[arg-type]
+
+
+def test_looking_up_by_alias_is_quick() -> None:
+    catalog.load("hardware", "h100")
+    start = time.perf_counter()
+    for alias in ("a100", "h200", "4090", "l40s", "mi300x"):
+        catalog.load("hardware", alias)
+    assert time.perf_counter() - start < 0.1
+
+
+def test_a_users_folder_adds_devices_and_wins(tmp_path: Path) -> None:
+    text = (catalog.HERE / "hardware/l4.toml").read_text(encoding="utf-8")
+    (tmp_path / "my-card.toml").write_text(text.replace('title = "L4"', 'title = "Mine"').replace("nvidia-l4", "mine"), encoding="utf-8")
+    assert catalog.load("hardware", "my-card", (tmp_path,)).title == "Mine"
+    assert catalog.load("hardware", "mine", (tmp_path,)).title == "Mine"
+    assert "my-card" in catalog.names("hardware", (tmp_path,))
+
+
+class TestEntryReader:
+    def test_an_unknown_key_is_refused_with_the_nearest(self) -> None:
+        with pytest.raises(InputError, match=r"l4\.bandwith_bytes_per_s.*l4\.bandwidth_bytes_per_s"):
+            parse_device({**table("l4"), "bandwith_bytes_per_s": 1.0}, "l4")
+
+    def test_a_missing_key_is_named(self) -> None:
+        entry = table("l4")
+        del entry["memory_bytes"]
+        with pytest.raises(InputError, match=r"l4\.memory_bytes"):
+            parse_device(entry, "l4")
+
+    def test_a_sparse_rate_without_a_note_is_refused(self) -> None:
+        with pytest.raises(InputError, match="sparse"):
+            parse_device({**table("l40s"), "notes": "", "matmul_flops": {"bf16": 362e12, "fp8": 1466e12}}, "l40s")
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            {"memory_bytes": -1},
+            {"memory_bytes": float("nan")},
+            {"native_formats": ["bf61"]},
+            {"native_formats": "bf16"},
+            {"family": "hoper"},
+            {"matmul_flops": {}},
+            {"sources": {}},
+            {"title": ""},
+            {"matmul_flops": {"bf16": "fast"}},
+        ],
+    )
+    def test_a_damaged_value_is_one_line(self, change: dict[str, object]) -> None:
+        with pytest.raises(InputError) as refused:
+            parse_device({**table("l4"), **change}, "l4")
+        assert "\n" not in str(refused.value)
+
+
+class TestEngineDefaults:
+    def test_vllm_takes_more_sequences_on_large_cards_from_0_9_on(self) -> None:
+        h100, a100, l4 = (catalog.load("hardware", name) for name in ("h100-sxm", "a100-sxm-80", "l4"))
+        assert catalog.engine_defaults("vllm", "0.11", h100).settings["max_num_seqs"] == 1024
+        assert catalog.engine_defaults("vllm", "0.11", h100).settings["max_num_batched_tokens"] == 8192
+        assert catalog.engine_defaults("vllm", "0.11", a100).settings["max_num_seqs"] == 256
+        assert catalog.engine_defaults("vllm", "0.11", l4).settings["max_num_batched_tokens"] == 2048
+        assert catalog.engine_defaults("vllm", "0.8.5", h100).settings["max_num_seqs"] == 256
+
+    def test_vllm_caches_prefixes_from_its_second_engine_on(self) -> None:
+        assert catalog.engine_defaults("vllm", "0.7.3").settings["enable_prefix_caching"] is False
+        assert catalog.engine_defaults("vllm", "v0.8.0").settings["enable_prefix_caching"] is True
+        assert catalog.engine_defaults("vllm", "0.10.1.1").settings["enable_prefix_caching"] is True, "0.10 is after 0.9"
+
+    def test_only_trtllm_and_its_like_reserve_whole_sequences(self) -> None:
+        assert catalog.engine_defaults("trtllm").kv_reserve == "whole"
+        assert catalog.engine_defaults("vllm").kv_reserve == "grow"
+        assert catalog.engine_defaults("sglang").kv_reserve == "grow"
+
+    @pytest.mark.parametrize("name", catalog.names("engines"))
+    def test_each_engine_says_how_each_lever_is_switched(self, name: str) -> None:
+        found = catalog.engine_defaults(name)
+        assert set(found.flags) == {"batching", "kv_quant", "prefix_cache", "speculation", "weight_quant"}
+        assert all(set(ways) == {"on", "off"} for ways in found.flags.values())
+        assert {"block_size", "kv_reserve", "runtime_reserve_bytes"} - {"block_size"} <= set(found.sources)
+
+    def test_an_unknown_engine_or_version_is_one_line(self) -> None:
+        with pytest.raises(UnknownNameError, match="vllm"):
+            catalog.engine_defaults("vlm")
+        with pytest.raises(InputError, match=r"engine\.version"):
+            catalog.engine_defaults("vllm", "latest")

@@ -1,0 +1,203 @@
+"""What the renderers owe the reader: every number, both languages, the width, and no colour where none is wanted."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import jsonschema
+import pytest
+from rich.cells import cell_len
+
+from breakeven.advice import Advice, Explanation
+from breakeven.compose import compose, compose_catalog, compose_explanation
+from breakeven.document import Document, json_schema
+from breakeven.messages import LANGUAGES, say
+from breakeven.renderers import json as json_renderer
+from breakeven.renderers import markdown, terminal
+from breakeven.words import gain_words
+
+ANSI = re.compile(r"\x1b\[")
+UP = "▲△↑⬆"
+CIRCLES = "●○◯⚪⚫🔴🟢"
+
+
+@pytest.fixture(scope="module", params=LANGUAGES)
+def document(request: pytest.FixtureRequest, advice: Advice) -> Document:
+    return compose(advice, request.param)
+
+
+def numbers(value: Any) -> list[float]:
+    if isinstance(value, dict):
+        return [n for item in value.values() for n in numbers(item)]
+    if isinstance(value, list):
+        return [n for item in value for n in numbers(item)]
+    return [value] if isinstance(value, (int, float)) and not isinstance(value, bool) else []
+
+
+class TestJson:
+    def test_validates_against_the_published_schema(self, document: Document) -> None:
+        jsonschema.Draft202012Validator(json_schema()).validate(json.loads(json_renderer.render(document)))
+
+    def test_the_schema_refuses_a_renamed_field_and_a_wrong_verdict(self, document: Document) -> None:
+        validator = jsonschema.Draft202012Validator(json_schema())
+        renamed = json.loads(json_renderer.render(document))
+        renamed["how_certain"] = renamed.pop("how_sure")
+        wrong = json.loads(json_renderer.render(document))
+        wrong["levers"][0]["verdict"] = "maybe"
+        assert not validator.is_valid(renamed)
+        assert not validator.is_valid(wrong)
+
+    def test_the_same_document_gives_the_same_bytes(self, advice: Advice) -> None:
+        assert json_renderer.render(compose(advice)) == json_renderer.render(compose(advice))
+
+    def test_holds_every_number_of_the_advice(self, advice: Advice, document: Document) -> None:
+        found = set(numbers(json.loads(json_renderer.render(document))))
+        point = advice.operating_point
+        wanted = [point.effective_batch, point.step_s, point.tpot_s, point.ttft_s, point.e2e_s, point.max_request_rate_per_s]
+        wanted += [point.ttft_interval.low, point.ttft_interval.high, *advice.ledgers.step_parts_s.values()]
+        for lever in advice.levers.values():
+            wanted += [n for gain in lever.metrics.values() for n in (gain.gain, gain.low, gain.high)]
+            wanted += [b.value for boundary in lever.boundaries for b in boundary.break_even]
+        missing = [n for n in wanted if n is not None and n not in found and float(f"{n:.12g}") not in found]
+        assert not missing
+
+    def test_has_neither_nan_nor_infinity(self, document: Document) -> None:
+        assert not re.search(r"NaN|Infinity|\binf\b", json_renderer.render(document))
+
+    def test_has_the_fields_of_the_contract(self, document: Document) -> None:
+        read = json.loads(json_renderer.render(document))
+        assert read["schema"] == "breakeven.advice/1"
+        assert {"effective_batch", "limited_by", "saturated", "tpot_s", "ttft_s", "prefill_share"} <= set(read["operating_point"])
+        assert set(read["ledgers"]) >= {"memory", "bandwidth", "compute", "interconnect"}
+        lever = read["levers"][0]
+        wanted = {"lever", "state", "setting", "verdict", "metrics", "boundaries", "ledger", "because", "alternatives", "set", "accuracy"}
+        assert wanted | {"rules_of_thumb", "measure_next"} <= set(lever)
+        assert read["levers"][0]["boundaries"][0]["pays_on"] == [[None, 212.0]]
+
+    def test_an_array_of_a_deployment_comes_out_as_a_list(self, document: Document) -> None:
+        read = json.loads(json_renderer.render(document))
+        assert read["deployment"]["workload"]["input_tokens"] == {"low": 1500, "high": 2500}
+
+
+class TestTerminal:
+    @pytest.mark.parametrize("width", [80, 100, 200])
+    @pytest.mark.parametrize("verbose", [False, True])
+    def test_keeps_to_its_width(self, document: Document, width: int, verbose: bool) -> None:
+        lines = terminal.render(document, width=width, verbose=verbose, rules=True).splitlines()
+        assert max(map(cell_len, lines)) <= min(width, 100)
+
+    def test_a_rule_is_as_wide_as_the_page(self, document: Document) -> None:
+        assert "─" * 100 in terminal.render(document).splitlines()
+        assert "─" * 80 in terminal.render(document, width=80).splitlines()
+
+    def test_plain_text_has_no_colour_codes_and_colour_adds_only_codes(self, document: Document) -> None:
+        plain, coloured = (terminal.render(document, colour=colour, verbose=True) for colour in (False, True))
+        assert not ANSI.search(plain)
+        assert ANSI.search(coloured)
+        assert [line.rstrip() for line in re.sub(r"\x1b\[[0-9;]*m", "", coloured).splitlines()] == plain.splitlines()
+
+    def test_every_lever_stands_there_with_its_verdict_in_words(self, document: Document) -> None:
+        lines = terminal.render(document).splitlines()
+        for lever in document.levers:
+            verdict = say(f"report.verdict_{lever.verdict}", document.language)
+            assert any(lever.title in line and verdict in line for line in lines), lever.title
+
+    def test_a_metric_that_moves_against_the_verdict_is_marked(self, document: Document) -> None:
+        assert "TTFT ×0.88 ▼" in terminal.render(document)
+        assert document.levers[0].against == ["ttft"]
+
+    def test_half_of_the_interval_stands_beside_the_gain(self, document: Document) -> None:
+        assert "×1.37 ±.09" in terminal.render(document)
+
+    def test_the_replica_is_summed_and_that_is_said(self, document: Document) -> None:
+        page = terminal.render(document)
+        assert "141 GB" in page
+        assert say("report.of_replica", document.language, devices=4) in page
+
+    def test_nothing_points_up_and_nothing_is_a_circle(self, document: Document) -> None:
+        page = terminal.render(document, verbose=True)
+        assert not set(page) & set(UP + CIRCLES)
+
+    def test_the_interconnect_is_shown_only_where_something_is_sent(self, document: Document) -> None:
+        import msgspec
+
+        label = say("report.interconnect", document.language)
+        quiet = msgspec.structs.replace(
+            document,
+            ledgers=msgspec.structs.replace(
+                document.ledgers, interconnect=msgspec.structs.replace(document.ledgers.interconnect, bytes_per_step=0.0)
+            ),
+        )
+        assert label in terminal.render(document)
+        assert label not in terminal.render(quiet)
+
+    def test_verbose_says_where_every_input_comes_from(self, document: Document) -> None:
+        page, brief = terminal.render(document, verbose=True), terminal.render(document)
+        for path, source in document.provenance.items():
+            word = say(f"report.provenance_{source}", document.language)
+            assert re.search(rf"{re.escape(path)} +{word}", page), path
+            assert path not in brief
+
+    def test_rules_come_with_where_they_break(self, document: Document) -> None:
+        page = terminal.render(document, rules=True)
+        assert all(rule.says in page and rule.breaks in page for rule in document.rules_of_thumb)
+
+    @pytest.mark.parametrize("language", LANGUAGES)
+    def test_an_explanation_shows_formula_numbers_value_name_and_source_of_each_line(self, explanation: Explanation, language: str) -> None:
+        read = compose_explanation(explanation, language)  # type: ignore[arg-type]
+        page = terminal.render(read)
+        for line in (*read.off, *read.on, *read.result):
+            assert {line.symbol, line.formula, line.substituted, line.name, line.source} <= {w for w in (
+                line.symbol, line.formula, line.substituted, line.name, line.source) if w in page}  # fmt: skip
+        assert "35.3 GB" in page and "17.8 GB" in page and "×1.37" in page
+
+    def test_lines_that_do_not_change_are_shown_once(self, explanation: Explanation) -> None:
+        assert terminal.render(compose_explanation(explanation)).count("= 31·1 =") == 1
+
+
+class TestMarkdown:
+    def test_every_lever_and_verdict_is_in_a_table(self, document: Document) -> None:
+        page = markdown.render(document)
+        for lever in document.levers:
+            verdict = say(f"report.verdict_{lever.verdict}", document.language)
+            assert re.search(rf"^\| {re.escape(lever.title)}.* \| {verdict} \|", page, re.MULTILINE)
+
+    def test_cells_hold_no_stray_bar(self, document: Document) -> None:
+        rows = [line for line in markdown.render(document).splitlines() if line.startswith("|")]
+        widths = {line.replace("\\|", "").count("|") for line in rows if line}
+        assert len(widths) <= 3
+
+
+def test_both_languages_carry_the_same_numbers(advice: Advice) -> None:
+    english, chinese = (json.loads(json_renderer.render(compose(advice, language))) for language in LANGUAGES)  # type: ignore[arg-type]
+    assert numbers(english) == numbers(chinese)
+    assert english["how_sure"] != chinese["how_sure"]
+
+
+def test_a_gain_without_bound_is_said_and_an_absent_one_is_a_dash() -> None:
+    from breakeven.document import Gain
+
+    assert gain_words(None, "en") == "—"
+    assert gain_words(Gain(gain=None, low=None, high=None, verdict="pays"), "en") == "without bound"
+    assert gain_words(Gain(gain=1.2, low=1.2, high=1.2, verdict="pays"), "en") == "×1.20"
+
+
+def test_a_figure_that_must_be_finite_and_is_not_is_a_bug() -> None:
+    from breakeven.compose import figure, sure
+
+    assert figure(float("inf")) is None
+    assert figure(85520809984.0) == 85520809984.0
+    with pytest.raises(ArithmeticError):
+        sure(float("nan"))
+
+
+def test_the_catalogue_lists_each_entry_and_shows_the_sources_of_one() -> None:
+    from breakeven import catalog
+
+    device = catalog.load("hardware", "h100-sxm")
+    listed = compose_catalog([device], [])
+    assert "H100 SXM" in terminal.render(listed)
+    detailed = terminal.render(listed, verbose=True)
+    assert all(name in detailed for name in device.sources)
