@@ -29,7 +29,7 @@ class Curve:
         """Share of rounds in which position i is accepted."""
         if position <= len(self.measured):
             return self.measured[position - 1]
-        return np.exp(-self.decay * position**self.exponent)
+        return np.asarray(np.exp(-self.decay * position**self.exponent))
 
 
 def tokens_per_round(curve: Curve, drafted: int) -> Array | float:
@@ -58,7 +58,7 @@ def decay_of_length(length: Array | float, drafted: int, exponent: float) -> Arr
         middle = (low + high) / 2
         more = np.exp(-np.exp(middle)[..., None] * powers).sum(-1) > target
         low, high = np.where(more, middle, low), np.where(more, high, middle)
-    return np.exp((low + high) / 2)
+    return np.asarray(np.exp((low + high) / 2))
 
 
 def _from_positions(positions: tuple[float, ...], exponent: float) -> Curve:

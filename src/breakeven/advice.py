@@ -13,7 +13,15 @@ Verdict = Literal["pays", "does_not_pay", "hurts", "undecided", "not_supported",
 Metric = Literal["tpot", "ttft", "e2e", "throughput", "capacity", "cost"]
 METRICS: tuple[Metric, ...] = ("tpot", "ttft", "e2e", "throughput", "capacity", "cost")
 Axis = Literal["batch", "context_tokens", "acceptance_length", "prefix_hit_rate", "request_rate", "draft_tokens", "output_tokens"]
-AXES: tuple[Axis, ...] = ("batch", "context_tokens", "acceptance_length", "prefix_hit_rate", "request_rate", "draft_tokens", "output_tokens")
+AXES: tuple[Axis, ...] = (
+    "batch",
+    "context_tokens",
+    "acceptance_length",
+    "prefix_hit_rate",
+    "request_rate",
+    "draft_tokens",
+    "output_tokens",
+)
 LimitedBy = Literal["demand", "max_num_seqs", "kv_pool", "concurrency", "pinned"]
 
 
@@ -121,7 +129,10 @@ class Ledgers:
 
 @dataclass(frozen=True, kw_only=True)
 class Gain:
-    """A metric's gain, above 1 better: off/on for times, on/off for rates, and its verdict. ``gain`` None: unbounded or undefined (``note`` says which)."""
+    """A metric's gain, above 1 better: off/on for times, on/off for rates, and its verdict.
+
+    ``gain`` None: unbounded or undefined; ``note`` says which.
+    """
 
     gain: float | None
     low: float | None

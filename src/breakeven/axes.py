@@ -44,7 +44,10 @@ def move(d: Deployment, axis: Axis, values: Array | float) -> Deployment:
         spec = d.engine.speculative
         if spec is None:
             return d
-        return replace(d, engine=replace(d.engine, speculative=replace(spec, num_speculative_tokens=int(np.asarray(values).item()), verify_tokens=None)))
+        return replace(
+            d,
+            engine=replace(d.engine, speculative=replace(spec, num_speculative_tokens=int(np.asarray(values).item()), verify_tokens=None)),
+        )
     return _with_context(d, values)
 
 
@@ -87,7 +90,9 @@ def grid(d: Deployment, point: Point, axis: Axis) -> Grid | None:
     if spec is None:
         return None
     if axis == "acceptance_length":
-        return Grid(axis=axis, values=np.linspace(1.01, spec.num_speculative_tokens + 1, POINTS), here=here["acceptance_length"], logarithmic=False)
+        return Grid(
+            axis=axis, values=np.linspace(1.01, spec.num_speculative_tokens + 1, POINTS), here=here["acceptance_length"], logarithmic=False
+        )
     return Grid(axis=axis, values=np.arange(1.0, 11.0), here=float(spec.num_speculative_tokens), logarithmic=False)
 
 

@@ -110,13 +110,19 @@ def boundary(arms: Arms, axis: Axis, objective: Metric, threshold: float, draws:
     even = crossings(where.values, middle, 1.0, logarithmic=where.logarithmic)
     wide = gain_along(arms, axis, where.values, metric, draws) if spread and len(even) else None
     found = tuple(
-        BreakEven(value=float(at), low=None, high=None) if wide is None else _spread(float(at), where.values, wide, logarithmic=where.logarithmic) for at in even
+        BreakEven(value=float(at), low=None, high=None)
+        if wide is None
+        else _spread(float(at), where.values, wide, logarithmic=where.logarithmic)
+        for at in even
     )
     return Boundary(
-        axis=axis, metric=metric, break_even=found,
+        axis=axis,
+        metric=metric,
+        break_even=found,
         pays_on=pays_on(where.values, middle, 1.0 + threshold, logarithmic=where.logarithmic),
-        looked_at=(float(where.values[0]), float(where.values[-1])), here=_stands(arms.point_off, where),
-    )  # fmt: skip
+        looked_at=(float(where.values[0]), float(where.values[-1])),
+        here=_stands(arms.point_off, where),
+    )
 
 
 def _stands(point: Point, where: Grid) -> float:

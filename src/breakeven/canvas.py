@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable
 from io import StringIO
 
@@ -15,12 +16,20 @@ from rich.text import Text
 WIDEST = 100
 NARROWEST = 60
 INDENT = 4
+GLUE = "\ue000"
+"""Stands for a blank at which no line may end; a no-break space would not do, rich breaks at it."""
+UNIT = re.compile(r"(?<=\d) (?=(?:%|[TGMk]?B|[mµ]?s|min|h|(?:req|tok)/s)(?!\w))")
 DIM = "bright_black"
 
 
 def wants_colour(is_terminal: bool) -> bool:
     """Colour for people at a terminal who did not ask for none."""
     return is_terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def glued(words: str, style: str = "") -> Text:
+    """Text whose numbers stay on one line with their units."""
+    return Text(UNIT.sub(GLUE, words), style=style)
 
 
 def written(blocks: Iterable[RenderableType], width: int, colour: bool) -> str:
@@ -39,7 +48,7 @@ def written(blocks: Iterable[RenderableType], width: int, colour: bool) -> str:
     )
     for block in blocks:
         console.print(block)
-    return "".join(line.rstrip() + "\n" for line in out.getvalue().splitlines())
+    return "".join(line.rstrip() + "\n" for line in out.getvalue().replace(GLUE, " ").splitlines())
 
 
 def rule() -> Rule:
@@ -59,7 +68,7 @@ def labels(rows: list[tuple[str, str | Text]], width: int) -> Table:
     """Words beside their labels."""
     table = grid(width, None)
     for label, words in rows:
-        table.add_row(Text(label, style="bold"), words if isinstance(words, Text) else Text(words))
+        table.add_row(Text(label, style="bold"), words if isinstance(words, Text) else glued(words))
     return table
 
 

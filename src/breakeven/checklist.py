@@ -27,5 +27,8 @@ def checklist(d: Deployment, kv_share: float) -> tuple[CheckItem, ...]:
 
 def _item(name: str, done: bool, evidence: str, **values: object) -> CheckItem:
     return CheckItem(
-        id=name, status="done" if done else "missing", evidence=Message(f"judge.check_{name}_{evidence}", values), how=Message(f"judge.check_{name}_how", {})
+        id=name,
+        status="done" if done else "missing",
+        evidence=Message(f"judge.check_{name}_{evidence}", values),
+        how=Message(f"judge.check_{name}_how", {}),
     )

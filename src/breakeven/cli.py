@@ -5,7 +5,7 @@ import codecs
 import os
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Annotated, Any
@@ -61,13 +61,24 @@ Switch = bool | None
 AsJson = Annotated[bool, _option("--json")]
 InLanguage = Annotated[str | None, _option("--lang", metavar="en|zh")]
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, pretty_exceptions_enable=False)
+app = typer.Typer(add_completion=False, rich_markup_mode=None, add_help_option=False, pretty_exceptions_enable=False)
+
+
+def _help(ctx: typer.Context, wanted: bool) -> None:
+    if wanted:
+        _print(ctx.get_help() + "\n")
+        raise typer.Exit
+
+
+# Typer's own help option is in English, and loads its validator (0.1 s) before it prints.
+ShowHelp = Annotated[bool, typer.Option("--help", is_eager=True, callback=_help, show_default=False)]
 
 
 @app.callback(invoke_without_command=True)
 def root(
     ctx: typer.Context,
     version: Annotated[bool, _option("--version")] = False,
+    show_help: ShowHelp = False,
 ) -> None:
     """Say which version this is, or go on to a verb."""
     if version:
@@ -77,7 +88,7 @@ def root(
         raise typer.Exit
 
 
-@app.command()
+@app.command(add_help_option=False)
 def advise(
     ctx: typer.Context,
     file: Annotated[str | None, typer.Argument(metavar="FILE", show_default=False)] = None,
@@ -128,12 +139,15 @@ def advise(
     verbose: Annotated[bool, _option("--verbose", "-v")] = False,
     as_json: AsJson = False,
     lang: InLanguage = None,
+    show_help: ShowHelp = False,
 ) -> None:
     """Where the deployment stands, which levers pay, by how much, up to where."""
     from breakeven import api, compose
     from breakeven.origin import values
 
     language, seeded = _language(ctx), _whole(seed, "--seed")
+    _one_of(objective, "--objective", api.OBJECTIVES)
+    _one_of(explain, "--explain", api.levers())
     deployment, warnings = api.load(file=file, launch=launch, flags=_flags(ctx.params))
     if explain is not None:
         _show(compose.compose_explanation(api.explain(deployment, explain), language), as_json)
@@ -143,32 +157,33 @@ def advise(
     _show(compose.compose(advice, language), as_json, verbose=verbose, rules=rules)
 
 
-@app.command()
+@app.command(add_help_option=False)
 def catalog(
     ctx: typer.Context,
     kind: Annotated[str | None, typer.Argument(metavar="hardware|models", show_default=False)] = None,
     name: Annotated[str | None, typer.Argument(metavar="NAME", show_default=False)] = None,
     as_json: AsJson = False,
     lang: InLanguage = None,
+    show_help: ShowHelp = False,
 ) -> None:
     """What devices and models are known, and where each figure comes from."""
     from breakeven import catalog as known
     from breakeven import compose
 
     kinds = {"hardware": known.names("hardware"), "models": known.names("models")}
-    if kind is not None and kind not in kinds:
-        raise InputError("not_one_of", path="catalog", value=kind, names=", ".join(kinds))
+    _one_of(kind, "catalog", kinds)
     wanted = {kind: kinds[kind] if name is None else (name,)} if kind is not None else kinds
     devices = [known.load("hardware", one) for one in wanted.get("hardware", ())]
     models = [known.load("models", one) for one in wanted.get("models", ())]
     _show(compose.compose_catalog(devices, models, _language(ctx)), as_json, verbose=name is not None)
 
 
-@app.command()
+@app.command(add_help_option=False)
 def schema(
     ctx: typer.Context,
     write: Annotated[bool, _option("--write")] = False,
     lang: InLanguage = None,
+    show_help: ShowHelp = False,
 ) -> None:
     """The JSON schema of the output of ``advise --json``."""
     from breakeven import document
@@ -236,6 +251,11 @@ def _spread(value: object) -> object:
     return value
 
 
+def _one_of(given: str | None, name: str, known: Iterable[str]) -> None:
+    if given is not None and given not in known:
+        raise InputError("not_one_of", path=name, value=given, names=", ".join(known))
+
+
 def _whole(given: str, name: str) -> int:
     if not given.isdecimal():
         raise InputError("not_whole", path=name, value=given)
@@ -283,8 +303,7 @@ def language_of(arguments: Sequence[str], environment: Mapping[str, str]) -> str
         name, equals, value = argument.partition("=")
         if name == "--lang":
             given = value if equals else following
-            if given not in LANGUAGES:
-                raise InputError("not_one_of", path="--lang", value=given, names=", ".join(LANGUAGES))
+            _one_of(given, "--lang", LANGUAGES)
             return given
     names = ("BREAKEVEN_LANG", "LC_ALL", "LC_MESSAGES", "LANG")
     wanted = next((environment[name] for name in names if environment.get(name)), "")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cache
 
 import numpy as np
@@ -11,6 +13,7 @@ from breakeven import catalog
 from breakeven.evaluator import Point
 from breakeven.judge import Arms
 from breakeven.levers import speculation
+from breakeven.messages import Message
 from breakeven.spec.deployment import Deployment
 from breakeven.statement import limited_by
 
@@ -18,6 +21,7 @@ SHOWN = 3
 LIKE = 2.0
 """A mixture is of like size when its parameters are within this factor."""
 FEW = 4.0
+LARGEST_SCHEDULED = 512
 
 
 def static_batching(d: Deployment, batch: float) -> float:
@@ -44,7 +48,9 @@ def next_devices(d: Deployment) -> list[dict[str, object]]:
     """The next devices of the catalogue by bandwidth."""
     mine = d.hardware.device.bandwidth_bytes_per_s
     faster = [(name, bandwidth) for name, bandwidth in _devices() if bandwidth > mine * 1.05]
-    return [{"device": name, "bandwidth_bytes_per_s": bandwidth, "bandwidth_factor": bandwidth / mine} for name, bandwidth in faster[:SHOWN]]
+    return [
+        {"device": name, "bandwidth_bytes_per_s": bandwidth, "bandwidth_factor": bandwidth / mine} for name, bandwidth in faster[:SHOWN]
+    ]
 
 
 def like_mixtures(d: Deployment) -> list[dict[str, object]]:
@@ -63,24 +69,45 @@ def like_mixtures(d: Deployment) -> list[dict[str, object]]:
     return [entry for _, entry in sorted(found, key=lambda pair: pair[0])[:SHOWN]]
 
 
-def batching_extras(a: Arms, middle: Point) -> dict[str, object]:
+@dataclass(frozen=True, kw_only=True)
+class Extras:
+    """What only one lever has: further figures, what to say of them, and vLLM's schedule of k."""
+
+    figures: Mapping[str, object] = field(default_factory=dict)
+    notes: tuple[Message, ...] = ()
+    schedule: str | None = None
+
+
+def batching_extras(a: Arms, middle: Point) -> Extras:
     """Static batching beside continuous; under an effective batch of 4 with demand limiting, what would help instead."""
     batch = float(np.median(middle.batch))
-    found: dict[str, object] = {"static_batching_upper_bound": static_batching(a.off, batch)}
+    bound = static_batching(a.off, batch)
+    figures: dict[str, object] = {"static_batching_upper_bound": bound}
+    notes = [Message("lever.batching_static", {"bound": bound})] if bound > 1.0 else []
     if batch < FEW and limited_by(middle) == "demand":
-        found["next_devices_by_bandwidth"] = next_devices(a.off)
-        found["mixtures_of_like_size"] = like_mixtures(a.off)
-    return found
+        devices, mixtures = next_devices(a.off), like_mixtures(a.off)
+        figures |= {"next_devices_by_bandwidth": devices, "mixtures_of_like_size": mixtures}
+        if devices:
+            notes.append(
+                Message("lever.batching_devices", {"devices": ", ".join(f"{d['device']} ×{d['bandwidth_factor']:.2g}" for d in devices)})
+            )
+        if mixtures:
+            notes.append(Message("lever.batching_mixtures", {"models": ", ".join(str(m["model"]) for m in mixtures)}))
+    return Extras(figures=figures, notes=tuple(notes))
 
 
-def extras(lever: str, a: Arms) -> dict[str, object]:
-    """Fields of the advice that only this lever fills."""
+def extras(lever: str, a: Arms) -> Extras:
+    """The extras of a lever; most have none."""
     if lever == "batching":
-        return {"extra": batching_extras(a, a.point_off)}
-    if lever != "speculation":
-        return {}
+        return batching_extras(a, a.point_off)
+    return speculation_extras(a) if lever == "speculation" else Extras()
+
+
+def speculation_extras(a: Arms) -> Extras:
+    """The range of k that is as good as the best, and k by batch size as vLLM takes it."""
     method, _ = speculation.parse(a.setting)
     best, (low, high) = speculation.best_k(a.off, method)
-    steps = speculation.schedule(a.off, method, min(int(np.median(a.point_off.cap)), 512))
+    steps = speculation.schedule(a.off, method, min(int(np.median(a.point_off.cap)), LARGEST_SCHEDULED))
     schedule = json.dumps({"num_speculative_tokens_per_batch_size": steps}) if a.off.engine.name == "vllm" else None
-    return {"schedule": schedule, "extra": {"best_k": best, "k_range": [low, high]}}
+    note = Message("lever.spec_k_range", {"low": low, "high": high, "schedule": ", ".join(f"{lo}–{hi}: k={k}" for lo, hi, k in steps)})
+    return Extras(figures={"best_k": best, "k_range": [low, high]}, notes=(note,), schedule=schedule)

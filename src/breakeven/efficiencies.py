@@ -78,8 +78,12 @@ def version_of(engine: Engine) -> tuple[int, ...]:
 
 
 def is_eager(engine: Engine) -> bool:
-    """Whether the engine launches kernels one by one (no CUDA graphs): asked for, or of the era before them."""
-    return engine.enforce_eager or (engine.name == "vllm" and version_of(engine) < GRAPH_VERSION)
+    """Whether the engine launches kernels one by one (no CUDA graphs): asked for, or of the era before them.
+
+    A version without a number (``main``, ``nightly``) is a new one.
+    """
+    version = version_of(engine)
+    return engine.enforce_eager or (engine.name == "vllm" and version != () and version < GRAPH_VERSION)
 
 
 def prior(engine: Engine) -> Efficiencies:
@@ -102,18 +106,27 @@ def _prior(engine: str, eager: bool) -> Efficiencies:
     rounds = ("eager_round_s", "eager_round_sequence_s") if eager else ("round_s", "round_sequence_s")
     return Efficiencies(
         **step,
-        prefill_mfu_dense=prefill["mfu_dense"], prefill_mfu_experts=prefill["mfu_experts"],
-        prefill_mfu_attention=prefill["mfu_attention"], interference=prefill["interference"],
+        prefill_mfu_dense=prefill["mfu_dense"],
+        prefill_mfu_experts=prefill["mfu_experts"],
+        prefill_mfu_attention=prefill["mfu_attention"],
+        interference=prefill["interference"],
         **{f"ttft_{name}": value * by_engine.get(name, 1.0) for name, value in ttft.items()},
-        round_s=spec[rounds[0]], round_sequence_s=spec[rounds[1]], tree_s=spec["tree_s"],
-        draft_pass_s=spec["draft_pass_s"] * layer, draft_layer_s=spec["draft_layer_s"] * layer,
-        draft_bandwidth=spec["draft_bandwidth"], lookup_s=spec["lookup_s"],
-        width_penalty=spec["width_penalty"], expert_sharing=spec["expert_sharing"],
+        round_s=spec[rounds[0]],
+        round_sequence_s=spec[rounds[1]],
+        tree_s=spec["tree_s"],
+        draft_pass_s=spec["draft_pass_s"] * layer,
+        draft_layer_s=spec["draft_layer_s"] * layer,
+        draft_bandwidth=spec["draft_bandwidth"],
+        lookup_s=spec["lookup_s"],
+        width_penalty=spec["width_penalty"],
+        expert_sharing=spec["expert_sharing"],
         prefix_bookkeeping=_values(sheet["prefix"])["bookkeeping"],
-        tpot_between=offset["tpot_between"], tpot_within=offset["tpot_within"],
-        ttft_between=offset["ttft_between"], ttft_within=offset["ttft_within"],
+        tpot_between=offset["tpot_between"],
+        tpot_within=offset["tpot_within"],
+        ttft_between=offset["ttft_between"],
+        ttft_within=offset["ttft_within"],
         eager=eager,
-    )  # fmt: skip
+    )
 
 
 def level(engine: Engine, family: str) -> str:

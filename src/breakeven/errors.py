@@ -5,8 +5,8 @@ Outcomes of the model (does not fit, hurts, undecided, not supported) are result
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from collections.abc import Iterable
+from difflib import get_close_matches
 
 from breakeven.messages import Message, text
 

@@ -16,10 +16,9 @@ from breakeven.ledger.shard import Shard, shard
 from breakeven.ledger.step import StepCost, step_cost, step_time
 from breakeven.spec.deployment import Deployment
 from breakeven.spec.workload import Workload
-from breakeven.stats import Array
+from breakeven.stats import Array, Flags
 
 Mode = Literal["open", "closed", "pinned"]
-
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,7 +81,7 @@ class Point:
     cap: Array
     """Most sequences that can run: the smaller of ``max_num_seqs`` and what fits, floored."""
     batch: Array
-    saturated: Array
+    saturated: Flags
     step_s: Array
     tpot_s: Array
     ttft_s: Array | None
@@ -110,7 +109,11 @@ def mode_of(workload: Workload) -> Mode:
 def demand(d: Deployment, draws: Draws) -> Demand:
     """The workload drawn; a trace's moments keep their shape when a mean is moved."""
     w = d.workload
-    given = {name: draws.value(name, value) for name, value in (("input_tokens", w.input_tokens), ("output_tokens", w.output_tokens)) if value is not None}
+    given = {
+        name: draws.value(name, value)
+        for name, value in (("input_tokens", w.input_tokens), ("output_tokens", w.output_tokens))
+        if value is not None
+    }
     prompt, output = given.get("input_tokens"), given.get("output_tokens")
     cross, square, prompt_square = _shape(w)
     if w.batch is not None and w.context_tokens is not None:
@@ -129,9 +132,17 @@ def demand(d: Deployment, draws: Draws) -> Demand:
     if mode == "open" and rate is None:
         raise InputError("arrivals_missing")
     return Demand(
-        mode=mode, input_tokens=prompt, output_tokens=output, context_tokens=context, new_tokens=new, attention_input=attention_input,
-        hit_rate=hit, rate=rate, clients=clients, batch=batch,
-    )  # fmt: skip
+        mode=mode,
+        input_tokens=prompt,
+        output_tokens=output,
+        context_tokens=context,
+        new_tokens=new,
+        attention_input=attention_input,
+        hit_rate=hit,
+        rate=rate,
+        clients=clients,
+        batch=batch,
+    )
 
 
 def _shape(w: Workload) -> tuple[float, float, float]:
@@ -159,9 +170,15 @@ def room(d: Deployment, s: Shard, load: Demand, *, reserves_whole: bool, reserve
     held = _tokens_held(load, reserves_whole) + (engine.block_size - 1) / 2
     sequence = (memory.kv_bytes(d.model, s.kv, held, tensor_parallel=s.tensor_parallel) + _draft_kv_per_token(d, s) * held) / stages
     return Room(
-        weight_bytes=weights, draft_bytes=drafts, reserve_bytes=reserve_bytes, pool_bytes=pool, kv_bytes_per_token=per_token,
-        pool_tokens=float(blocks * engine.block_size), sequence_bytes=sequence, fits_sequences=memory.sequences_that_fit(pool, sequence),
-    )  # fmt: skip
+        weight_bytes=weights,
+        draft_bytes=drafts,
+        reserve_bytes=reserve_bytes,
+        pool_bytes=pool,
+        kv_bytes_per_token=per_token,
+        pool_tokens=float(blocks * engine.block_size),
+        sequence_bytes=sequence,
+        fits_sequences=memory.sequences_that_fit(pool, sequence),
+    )
 
 
 def _tokens_held(load: Demand, reserves_whole: bool) -> Array | float:
@@ -200,7 +217,11 @@ def evaluate(d: Deployment, draws: Draws = MEDIAN, *, noise: Noise | None = None
     load, s = demand(d, draws), shard(d, draws)
     rows = d.engine.speculative.rows if d.engine.speculative else 1
     accepted = curve(d, load.context_tokens, draws)
-    tau = acceptance.tokens_per_round(accepted, rows - 1 if d.engine.speculative is None else d.engine.speculative.num_speculative_tokens) if accepted else 1.0
+    tau = (
+        acceptance.tokens_per_round(accepted, rows - 1 if d.engine.speculative is None else d.engine.speculative.num_speculative_tokens)
+        if accepted
+        else 1.0
+    )
     cost = draft.with_speculation(step_cost(s, e, d.engine.name, load.context_tokens, rows), d, s, e)
     space = room(d, s, load, reserves_whole=d.engine.kv_reserve == "whole", reserve_bytes=d.engine.runtime_reserve_bytes)
     offset = np.exp(e.tpot_between * draws.normal("offset:tpot") + e.tpot_within * draws.normal("within:tpot"))
@@ -211,17 +232,42 @@ def evaluate(d: Deployment, draws: Draws = MEDIAN, *, noise: Noise | None = None
     alone = prompt_factor * prefill.alone_s(s, e, load.new_tokens * scale, load.input_tokens) if load.input_tokens is not None else 0.0
     interference = (e.interference * shared if d.engine.enable_chunked_prefill else alone) / s.pipeline_parallel
     residual = np.exp(
-        (e.ttft_between**2 - e.tpot_between**2) ** 0.5 * draws.normal("offset:ttft") + (e.ttft_within**2 - e.tpot_within**2) ** 0.5 * draws.normal("within:ttft")
+        (e.ttft_between**2 - e.tpot_between**2) ** 0.5 * draws.normal("offset:ttft")
+        + (e.ttft_within**2 - e.tpot_within**2) ** 0.5 * draws.normal("within:ttft")
     )
     return _solve(
-        d, exact=exact, load=load, s=s, e=e, cost=cost, space=space, tau=tau, rows=rows, factor=factor, alone=alone, interference=interference, residual=residual
+        d,
+        exact=exact,
+        load=load,
+        s=s,
+        e=e,
+        cost=cost,
+        space=space,
+        tau=tau,
+        rows=rows,
+        factor=factor,
+        alone=alone,
+        interference=interference,
+        residual=residual,
     )
 
 
 def _solve(
-    d: Deployment, *, exact: bool, load: Demand, s: Shard, e: Efficiencies, cost: StepCost, space: Room, tau: Array | float, rows: int,
-    factor: Array | float, alone: Array | float, interference: Array | float, residual: Array | float,
-) -> Point:  # fmt: skip
+    d: Deployment,
+    *,
+    exact: bool,
+    load: Demand,
+    s: Shard,
+    e: Efficiencies,
+    cost: StepCost,
+    space: Room,
+    tau: Array | float,
+    rows: int,
+    factor: Array | float,
+    alone: Array | float,
+    interference: Array | float,
+    residual: Array | float,
+) -> Point:
     cap = np.maximum(np.floor(np.minimum(float(d.engine.max_num_seqs), space.fits_sequences)), 1.0)
 
     def step(b: Array) -> Array:
@@ -240,7 +286,11 @@ def _solve(
         top = found.request_rate
     elif load.mode == "pinned":
         found = _pinned(step, tau, load, output, interference)
-        ttft = prompt(step(found.batch), np.maximum(found.batch - 1, 0.0), np.ones_like(found.batch)) if load.input_tokens is not None else None
+        ttft = (
+            prompt(step(found.batch), np.maximum(found.batch - 1, 0.0), np.ones_like(found.batch))
+            if load.input_tokens is not None
+            else None
+        )
         top = found.request_rate
     else:
         solver = steady.open_loop if exact else steady.fast_open_loop
@@ -250,8 +300,20 @@ def _solve(
     step_s = step(np.maximum(found.batch, 1e-3))
     has_output = load.output_tokens is not None
     return Point(
-        demand=load, shard=s, efficiencies=e, cost=cost, room=space, rows=rows, replicas=d.replicas, tau=tau, cap=cap,
-        batch=found.batch, saturated=found.saturated, step_s=step_s, tpot_s=found.tpot_s, ttft_s=ttft,
+        demand=load,
+        shard=s,
+        efficiencies=e,
+        cost=cost,
+        room=space,
+        rows=rows,
+        replicas=d.replicas,
+        tau=tau,
+        cap=cap,
+        batch=found.batch,
+        saturated=found.saturated,
+        step_s=step_s,
+        tpot_s=found.tpot_s,
+        ttft_s=ttft,
         e2e_s=ttft + np.maximum(output - 1, 0.0) * found.tpot_s if ttft is not None and has_output else None,
         wait_s=found.wait_s,
         request_rate=d.replicas * found.request_rate if has_output else None,
@@ -259,18 +321,24 @@ def _solve(
         throughput=np.asarray(d.replicas * (top * output if has_output else found.batch * tau / step_s)),
         capacity=np.asarray(d.replicas * space.fits_sequences),
         prefill_share=np.asarray(found.request_rate * interference if has_output else 0.0 * step_s),
-        prefill_alone_s=alone, interference_s=interference, time_factor=factor,
-    )  # fmt: skip
+        prefill_alone_s=alone,
+        interference_s=interference,
+        time_factor=factor,
+    )
 
 
 def _pinned(step: steady.Step, tau: Array | float, load: Demand, output: Array | float, interference: Array | float) -> steady.Steady:
     """b as given: TPOT = t_step(b)/τ; the rate is what that batch sustains with its prompts."""
     batch = np.asarray(load.batch, dtype=float)
-    step_s = step(batch)
+    step_s = np.asarray(step(batch))
     batch = np.broadcast_to(batch, np.broadcast_shapes(batch.shape, step_s.shape, np.shape(tau)))
     rate = steady.max_request_rate(step_s, tau, output, batch, interference)
     return steady.Steady(
-        batch=batch, tpot_s=np.asarray(step_s / tau), wait_s=np.zeros(batch.shape), request_rate=rate, saturated=np.zeros(batch.shape, dtype=bool)
+        batch=batch,
+        tpot_s=np.asarray(step_s / tau),
+        wait_s=np.zeros(batch.shape),
+        request_rate=rate,
+        saturated=np.zeros(batch.shape, dtype=bool),
     )
 
 

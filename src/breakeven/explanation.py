@@ -18,9 +18,14 @@ from breakeven.statement import covered, read_bytes, ridge_batch, stage_batch, s
 from breakeven.units import WRITERS, significant
 
 SOURCES: Mapping[str, str] = {
-    "memory": "docs/theory/memory.md", "bandwidth": "docs/theory/bandwidth.md", "compute": "docs/theory/compute.md", "step": "docs/theory/step.md",
-    "operating_point": "docs/theory/operating-point.md", "speculation": "docs/theory/speculation.md", "levers": "docs/theory/levers.md",
-}  # fmt: skip
+    "memory": "docs/theory/memory.md",
+    "bandwidth": "docs/theory/bandwidth.md",
+    "compute": "docs/theory/compute.md",
+    "step": "docs/theory/step.md",
+    "operating_point": "docs/theory/operating-point.md",
+    "speculation": "docs/theory/speculation.md",
+    "levers": "docs/theory/levers.md",
+}
 
 
 class Part(NamedTuple):
@@ -43,9 +48,14 @@ def _text(part: Part | float) -> str:
 def line(symbol: str, formula: str, value: object, unit: str, page: str, *numbers: Part | float, template: str = "") -> Line:
     """One line; ``template`` holds a {} for each number put into the formula."""
     return Line(
-        symbol=symbol, formula=formula, substituted=template.format(*(_text(n) for n in numbers)), value=_middle(value), unit=unit,
-        name=Message(f"formula.{page}_{_key(symbol)}", {}), source=SOURCES[page],
-    )  # fmt: skip
+        symbol=symbol,
+        formula=formula,
+        substituted=template.format(*(_text(n) for n in numbers)),
+        value=_middle(value),
+        unit=unit,
+        name=Message(f"formula.{page}_{_key(symbol)}", {}),
+        source=SOURCES[page],
+    )
 
 
 def _key(symbol: str) -> str:
@@ -61,11 +71,29 @@ def memory_lines(p: Point, d: Deployment) -> list[Line]:
     return [
         line("weights", "Σ N·w / (TP·PP)", r.weight_bytes, "bytes", "memory"),
         line("κ", "Σ layers·heads·(k + v)·bytes", r.kv_bytes_per_token, "bytes", "memory"),
-        line("pool", "capacity·utilisation − weights − reserve", r.pool_bytes, "bytes", "memory",
-             Part(capacity, "bytes"), use, weights, Part(r.reserve_bytes, "bytes"), template="{}·{} − {} − {}"),
-        line("fits", "pool / K(tokens held)", r.fits_sequences, "number", "memory",
-             Part(r.pool_bytes, "bytes"), Part(_middle(r.sequence_bytes), "bytes"), template="{} / {}"),
-    ]  # fmt: skip
+        line(
+            "pool",
+            "capacity·utilisation − weights − reserve",
+            r.pool_bytes,
+            "bytes",
+            "memory",
+            Part(capacity, "bytes"),
+            use,
+            weights,
+            Part(r.reserve_bytes, "bytes"),
+            template="{}·{} − {} − {}",
+        ),
+        line(
+            "fits",
+            "pool / K(tokens held)",
+            r.fits_sequences,
+            "number",
+            "memory",
+            Part(r.pool_bytes, "bytes"),
+            Part(_middle(r.sequence_bytes), "bytes"),
+            template="{} / {}",
+        ),
+    ]
 
 
 def traffic_lines(p: Point) -> list[Line]:
@@ -73,18 +101,35 @@ def traffic_lines(p: Point) -> list[Line]:
     s, b = p.shard, _middle(stage_batch(p))
     kv_each = _middle(p.room.sequence_bytes)
 
-
     weights, kv = (_middle(x) for x in read_bytes(p))
     linear, attention = (_middle(x) for x in step_flop(p))
     lines = [
         line("b", "mean sequences decoding", p.batch, "number", "operating_point"),
-        line("W", "dense + experts·coverage", weights, "bytes", "bandwidth",
-             Part(s.dense_bytes, "bytes"), Part(s.expert_bytes, "bytes"), Part(_middle(covered(p)), "percent"), template="{} + {}·{}"),
+        line(
+            "W",
+            "dense + experts·coverage",
+            weights,
+            "bytes",
+            "bandwidth",
+            Part(s.dense_bytes, "bytes"),
+            Part(s.expert_bytes, "bytes"),
+            Part(_middle(covered(p)), "percent"),
+            template="{} + {}·{}",
+        ),
         line("KV", "b·K(c)", kv, "bytes", "bandwidth", b, Part(kv / b if b else kv_each, "bytes"), template="{}·{}"),
-        line("s", "KV/(W + KV)", kv / (weights + kv), "percent", "bandwidth", Part(kv, "bytes"), Part(weights + kv, "bytes"), template="{} / {}"),
+        line(
+            "s",
+            "KV/(W + KV)",
+            kv / (weights + kv),
+            "percent",
+            "bandwidth",
+            Part(kv, "bytes"),
+            Part(weights + kv, "bytes"),
+            template="{} / {}",
+        ),
         line("FLOP", "linear + attention", linear + attention, "number", "compute", linear, attention, template="{} + {}"),
         line("b*", "n* / (k + 1)", ridge_batch(p), "number", "compute", _middle(ridge_batch(p)) * p.rows, p.rows, template="{} / {}"),
-    ]  # fmt: skip
+    ]
     return lines
 
 
@@ -92,13 +137,25 @@ def time_lines(p: Point) -> list[Line]:
     """Seconds of a step by part, the round, and the time per token."""
     share = {name: _middle(p.time_factor * value) for name, value in parts(p.cost, np.maximum(p.batch, 1e-3)).items()}
     formulas = {
-        "dense": "smoothmax(bytes/(BW·η·φ), FLOP·δ/(F·η_f))", "experts": "smoothmax(coverage·bytes/(BW·η·φ), FLOP·δ/(F·η_f))",
-        "attention": "b·smoothmax(K/(BW·η_kv), FLOP/(F·η_fa))·(1 + ρ·k)", "communication": "n·bytes per row/(link·η_link)",
-        "fixed": "t_host + L·t_layer + b·t_seq + 2L·t_ar·log2(TP)", "speculation": "draft(b, k) + o₀",
-    }  # fmt: skip
+        "dense": "smoothmax(bytes/(BW·η·φ), FLOP·δ/(F·η_f))",
+        "experts": "smoothmax(coverage·bytes/(BW·η·φ), FLOP·δ/(F·η_f))",
+        "attention": "b·smoothmax(K/(BW·η_kv), FLOP/(F·η_fa))·(1 + ρ·k)",
+        "communication": "n·bytes per row/(link·η_link)",
+        "fixed": "t_host + L·t_layer + b·t_seq + 2L·t_ar·log2(TP)",
+        "speculation": "draft(b, k) + o₀",
+    }
     lines = [line(f"t_{name}", formulas[name], seconds, "time", "step") for name, seconds in share.items() if seconds > 0]
-    lines.append(line("t_step", "Σ parts", p.step_s, "time", "step", *(Part(v, "time") for v in share.values() if v > 0),
-                      template=" + ".join(["{}"] * sum(v > 0 for v in share.values()))))  # fmt: skip
+    lines.append(
+        line(
+            "t_step",
+            "Σ parts",
+            p.step_s,
+            "time",
+            "step",
+            *(Part(v, "time") for v in share.values() if v > 0),
+            template=" + ".join(["{}"] * sum(v > 0 for v in share.values())),
+        )
+    )
     if p.rows > 1:
         lines.append(line("τ", "1 + Σ p_i", p.tau, "number", "speculation"))
     lines.append(line("ρ", "rate·ξ·T_mix", p.prefill_share, "percent", "operating_point"))
@@ -124,14 +181,40 @@ def arm_lines(p: Point, d: Deployment) -> tuple[Line, ...]:
 def result_lines(off: Point, on: Point) -> tuple[Line, ...]:
     """The gains, at the median."""
     lines = [
-        line("gain TPOT", "TPOT off / on", ratio(off.tpot_s, on.tpot_s, time=True), "gain", "levers",
-             Part(_middle(off.tpot_s), "time"), Part(_middle(on.tpot_s), "time"), template="{} / {}"),
-        line("gain throughput", "throughput on / off", ratio(off.throughput, on.throughput, time=False), "gain", "levers",
-             _middle(on.throughput), _middle(off.throughput), template="{} / {}"),
-    ]  # fmt: skip
+        line(
+            "gain TPOT",
+            "TPOT off / on",
+            ratio(off.tpot_s, on.tpot_s, time=True),
+            "gain",
+            "levers",
+            Part(_middle(off.tpot_s), "time"),
+            Part(_middle(on.tpot_s), "time"),
+            template="{} / {}",
+        ),
+        line(
+            "gain throughput",
+            "throughput on / off",
+            ratio(off.throughput, on.throughput, time=False),
+            "gain",
+            "levers",
+            _middle(on.throughput),
+            _middle(off.throughput),
+            template="{} / {}",
+        ),
+    ]
     if off.e2e_s is not None and on.e2e_s is not None:
-        lines.append(line("gain latency", "latency off / on", ratio(off.e2e_s, on.e2e_s, time=True), "gain", "levers",
-                          Part(_middle(off.e2e_s), "time"), Part(_middle(on.e2e_s), "time"), template="{} / {}"))  # fmt: skip
+        lines.append(
+            line(
+                "gain latency",
+                "latency off / on",
+                ratio(off.e2e_s, on.e2e_s, time=True),
+                "gain",
+                "levers",
+                Part(_middle(off.e2e_s), "time"),
+                Part(_middle(on.e2e_s), "time"),
+                template="{} / {}",
+            )
+        )
     return tuple(lines)
 
 

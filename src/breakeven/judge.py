@@ -55,10 +55,30 @@ def arms(lever: Lever, off: Deployment, setting: str, draws: Draws, *, point_off
     on = lever.apply(off, setting)
     base = point_off or evaluate(off, draws, exact=exact)
     if on is off:
-        return Arms(lever=lever.name, setting=setting, off=off, on=on, sigma=Sigma(), point_off=base, point_on=base, fits_off=base.room.fits, fits_on=base.room.fits)
+        return Arms(
+            lever=lever.name,
+            setting=setting,
+            off=off,
+            on=on,
+            sigma=Sigma(),
+            point_off=base,
+            point_on=base,
+            fits_off=base.room.fits,
+            fits_on=base.room.fits,
+        )
     sigma = lever.sigma(on, evaluate(off, exact=False), evaluate(on, exact=False))
     point = evaluate(on, draws, noise=noise_of(lever.name, sigma, draws), exact=exact)
-    return Arms(lever=lever.name, setting=setting, off=off, on=on, sigma=sigma, point_off=base, point_on=point, fits_off=base.room.fits, fits_on=point.room.fits)
+    return Arms(
+        lever=lever.name,
+        setting=setting,
+        off=off,
+        on=on,
+        sigma=sigma,
+        point_off=base,
+        point_on=point,
+        fits_off=base.room.fits,
+        fits_on=point.room.fits,
+    )
 
 
 def metric_of(point: Point, metric: Metric) -> Array | None:
@@ -77,12 +97,13 @@ def metric_of(point: Point, metric: Metric) -> Array | None:
 
 
 def ratio(off: Array, on: Array, *, time: bool) -> Array:
-    """Gain, above 1 better: off/on of times, on/off of rates. Both unbounded is no difference; bounded against unbounded is all."""
+    """Gain, above 1 better: off/on of times, on/off of rates. Both unbounded, or both nothing, is no difference."""
     better, worse = (off, on) if time else (on, off)
     better, worse = np.broadcast_arrays(np.asarray(better, dtype=float), np.asarray(worse, dtype=float))
-    same = np.isinf(better) & np.isinf(worse)
-    safe = np.where(np.isinf(worse), 1.0, worse)
-    return np.where(same, 1.0, np.where(np.isinf(worse), 0.0, better / safe))
+    same = (np.isinf(better) & np.isinf(worse)) | ((better == 0.0) & (worse == 0.0))
+    none = np.isinf(worse) | (worse == 0.0)
+    bare = np.where(np.isinf(worse), 0.0, np.inf)
+    return np.where(same, 1.0, np.where(none, bare, better / np.where(none, 1.0, worse)))
 
 
 def gain_draws(off: Point, on: Point, metric: Metric) -> Array | None:
@@ -118,8 +139,8 @@ def interval(draws: Array | float) -> Interval:
 def verdict_of(gain: Array, threshold: float) -> Verdict:
     """First match: hurts P(gain < 1) ≥ 0.9, does not pay P(gain ≥ 1 + threshold) ≤ 0.1, pays P(gain ≥ 1 + threshold) ≥ 0.9, undecided.
 
-    >>> verdict_of(np.array([1.0]), 0.1), verdict_of(np.array([0.9]), 0.1), verdict_of(np.array([1.2]), 0.1), verdict_of(np.array([1.0, 1.2]), 0.1)
-    ('does_not_pay', 'hurts', 'pays', 'undecided')
+    >>> [verdict_of(np.array(gain), 0.1) for gain in ([1.0], [0.9], [1.2], [1.0, 1.2])]
+    ['does_not_pay', 'hurts', 'pays', 'undecided']
     """
     if float(np.mean(gain < 1.0)) >= SURE:
         return "hurts"

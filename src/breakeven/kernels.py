@@ -19,11 +19,28 @@ from breakeven.stats import Array
 QUANTISED_CLASSES = ("attention", "mlp", "experts")
 SIXTEEN_BIT = ("bf16", "fp16")
 BY_QUANTIZATION: Mapping[str, str] = {
-    "fp8": "fp8", "fbgemm_fp8": "fp8", "modelopt": "fp8", "awq": "int4", "gptq": "int4", "awq_marlin": "int4_marlin", "gptq_marlin": "int4_marlin",
-    "bitsandbytes": "nf4", "modelopt_fp4": "nvfp4", "nvfp4": "nvfp4", "mxfp4": "mxfp4", "int8": "int8", "w8a8_int8": "int8", "w8a8": "int8",
-    "int4": "int4", "q8_0": "q8_0", "q4_0": "q4_0", "q4_k_m": "q4_k_m", "int4_marlin": "int4_marlin", "nf4": "nf4",
+    "fp8": "fp8",
+    "fbgemm_fp8": "fp8",
+    "modelopt": "fp8",
+    "awq": "int4",
+    "gptq": "int4",
+    "awq_marlin": "int4_marlin",
+    "gptq_marlin": "int4_marlin",
+    "bitsandbytes": "nf4",
+    "modelopt_fp4": "nvfp4",
+    "nvfp4": "nvfp4",
+    "mxfp4": "mxfp4",
+    "int8": "int8",
+    "w8a8_int8": "int8",
+    "w8a8": "int8",
+    "int4": "int4",
+    "q8_0": "q8_0",
+    "q4_0": "q4_0",
+    "q4_k_m": "q4_k_m",
+    "int4_marlin": "int4_marlin",
+    "nf4": "nf4",
     "fp8_weight_only": "fp8_weight_only",
-}  # fmt: skip
+}
 """Engine's ``quantization`` value to the kernel family it runs (before the device decides)."""
 BY_STORED: Mapping[str, str] = {"bfloat16": "bf16", "float16": "fp16", "int4_g128": "int4", "int4_g64": "int4", "int4_g32": "int4"}
 """Checkpoint format to kernel family."""

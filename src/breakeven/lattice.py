@@ -30,6 +30,8 @@ class Choice:
     lever: Lever
     setting: str
     sigma: Sigma
+    decided: bool = True
+    """Whether its verdict is a firm one: the best set leaves an undecided lever as it is."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,10 +98,15 @@ def _score(base: Point, point: Point, d: Deployment, chosen: Sequence[Choice], o
 
 
 def best(d: Deployment, choices: Sequence[Choice], objective: Metric, draws: Draws) -> Best:
-    """The set with the best careful objective that fits and keeps the SLO; without one that does, the best that fits."""
+    """The set with the best careful objective that fits and keeps the SLO; without one that does, the best that fits.
+
+    Only levers with a firm verdict are changed; ``all`` holds every combination all the same.
+    """
+    unsure = [c for c in choices if not c.decided]
     ranked = sorted(scored(d, choices, objective, draws), key=lambda s: (s.combination.meets_slo is not False, s.careful), reverse=True)
-    top = ranked[0]
-    near = [s for s in ranked if s.combination.meets_slo == top.combination.meets_slo and s.careful >= top.careful * (1 - WORTH)]
+    eligible = [s for s in ranked if not _changes(d, s, unsure)]
+    top = eligible[0]
+    near = [s for s in eligible if s.combination.meets_slo == top.combination.meets_slo and s.careful >= top.careful * (1 - WORTH)]
     winner = min(near, key=lambda s: (_changes(d, s, choices), -s.careful))
     return Best(
         combination=winner.combination,
@@ -128,4 +135,3 @@ def _flags(d: Deployment, s: Scored, choices: Sequence[Choice]) -> dict[str, str
             flags.setdefault(engine, []).append(flag)
     own = flags.get(d.engine.name, [])
     return {d.engine.name: " ".join(own)} if own else {}
-

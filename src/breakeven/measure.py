@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from breakeven.advice import MeasureNext, Metric, Verdict
 from breakeven.draws import Draws
@@ -43,9 +44,13 @@ def unknowns(a: Arms, draws: Draws) -> tuple[Unknown, ...]:
     d = a.on
     offset = np.asarray(draws.normal("offset:tpot"))
     run = Unknown(
-        quantity="one_run", draws=(offset,), knows_sigma=True, remaining_sigma=_sigma_here(a),
-        sentence=Message("judge.measure_run", {"setting": a.setting}), command=_bench(d.model.name),
-    )  # fmt: skip
+        quantity="one_run",
+        draws=(offset,),
+        knows_sigma=True,
+        remaining_sigma=_sigma_here(a),
+        sentence=Message("judge.measure_run", {"setting": a.setting}),
+        command=_bench(d.model.name),
+    )
     points = Unknown(quantity="two_points", draws=(offset,), sentence=Message("judge.measure_two_points", {}), command=_bench(d.model.name))
     return (*_own(a, draws), *([run] if a.sigma != Sigma() else []), points, *_lengths(a, draws))
 
@@ -57,28 +62,54 @@ def _own(a: Arms, draws: Draws) -> tuple[Unknown, ...]:
     if a.lever == "speculation" and spec is not None and d.workload.acceptance is None:
         z = np.asarray(draws.normal(f"acceptance:{method_of(spec)}"))
         return (
-            Unknown(quantity="acceptance_length", draws=(z,), sentence=Message("judge.measure_acceptance", {}), command=f"{metrics} | grep spec_decode"),
-            Unknown(quantity="one_round", draws=(z,), knows_sigma=True, remaining_sigma=_sigma_here(a),
-                    sentence=Message("judge.measure_round", {"setting": a.setting}), command=_bench(d.model.name)),
-        )  # fmt: skip
+            Unknown(
+                quantity="acceptance_length",
+                draws=(z,),
+                sentence=Message("judge.measure_acceptance", {}),
+                command=f"{metrics} | grep spec_decode",
+            ),
+            Unknown(
+                quantity="one_round",
+                draws=(z,),
+                knows_sigma=True,
+                remaining_sigma=_sigma_here(a),
+                sentence=Message("judge.measure_round", {"setting": a.setting}),
+                command=_bench(d.model.name),
+            ),
+        )
     if a.lever == "prefix_cache" and hits is not None and is_uncertain(hits):
         known = np.asarray(draws.value("prefix_hit_rate", hits))
-        return (Unknown(quantity="prefix_hit_rate", draws=(known,), sentence=Message("judge.measure_hits", {}), command=f"{metrics} | grep prefix_cache"),)
+        return (
+            Unknown(
+                quantity="prefix_hit_rate",
+                draws=(known,),
+                sentence=Message("judge.measure_hits", {}),
+                command=f"{metrics} | grep prefix_cache",
+            ),
+        )
     if a.lever == "weight_quant" and kernel.delta_decode_range is not None:
         delta = np.asarray(kernel.delta(d.hardware.device.family, draws))
-        return (Unknown(quantity="kernel", draws=(delta,), sentence=Message("judge.measure_kernel", {}), command="grep -i kernel ENGINE_LOG"),)
+        return (
+            Unknown(quantity="kernel", draws=(delta,), sentence=Message("judge.measure_kernel", {}), command="grep -i kernel ENGINE_LOG"),
+        )
     return ()
 
 
 def _lengths(a: Arms, draws: Draws) -> tuple[Unknown, ...]:
-    uncertain = {name: value for name in ("input_tokens", "output_tokens", "request_rate", "concurrency") if is_uncertain(value := getattr(a.on.workload, name))}
+    uncertain = {
+        name: value
+        for name in ("input_tokens", "output_tokens", "request_rate", "concurrency")
+        if is_uncertain(value := getattr(a.on.workload, name))
+    }
     return tuple(
         Unknown(
-            quantity=name, draws=(np.asarray(draws.value(name, value)),),
-            sentence=Message("judge.measure_workload", {"name": name}), command="curl -s http://HOST:PORT/metrics | grep tokens",
+            quantity=name,
+            draws=(np.asarray(draws.value(name, value)),),
+            sentence=Message("judge.measure_workload", {"name": name}),
+            command="curl -s http://HOST:PORT/metrics | grep tokens",
         )
         for name, value in uncertain.items()
-    )  # fmt: skip
+    )
 
 
 def _bench(model: str) -> str:
@@ -90,9 +121,9 @@ def _sigma_here(a: Arms) -> float:
     return max(float(row["here"]) for row in rows.values() if isinstance(row, dict) and "here" in row)
 
 
-def _parts(known: tuple[Array, ...], size: int) -> list[Array]:
+def _parts(known: tuple[Array, ...], size: int) -> list[NDArray[np.intp]]:
     """Draws alike in what is known: equal bins of the first quantity, each cut into equal bins of the next."""
-    parts: list[Array] = [np.arange(size)]
+    parts: list[NDArray[np.intp]] = [np.arange(size)]
     for values in known:
         bins = round(BINS ** (1 / len(known)))
         parts = [cut for part in parts for cut in np.array_split(part[np.argsort(values[part], kind="stable")], bins)]
@@ -120,7 +151,9 @@ def _outcomes(a: Arms, metric: Metric, unknown: Unknown, draws: Draws) -> list[A
     return found
 
 
-def learned(a: Arms, metric: Metric, threshold: float, unknown: Unknown, draws: Draws) -> tuple[float, tuple[float, float], tuple[Verdict, ...]]:
+def learned(
+    a: Arms, metric: Metric, threshold: float, unknown: Unknown, draws: Draws
+) -> tuple[float, tuple[float, float], tuple[Verdict, ...]]:
     """After measuring: the share of outcomes with a firm verdict, the usual interval then, and the verdicts it could come to."""
     outcomes = _outcomes(a, metric, unknown, draws)
     if not outcomes:
@@ -140,5 +173,7 @@ def measure_next(a: Arms, metric: Metric, threshold: float, draws: Draws) -> Mea
         decided, after, settles = learned(a, metric, threshold, unknown, draws)
         if best is None or decided > decided_by_best + CHEAPER:
             decided_by_best = decided
-            best = MeasureNext(quantity=unknown.quantity, sentence=unknown.sentence, command=unknown.command, settles=settles, interval_after=after)
+            best = MeasureNext(
+                quantity=unknown.quantity, sentence=unknown.sentence, command=unknown.command, settles=settles, interval_after=after
+            )
     return best

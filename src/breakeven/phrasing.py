@@ -10,7 +10,7 @@ from breakeven.spec.deployment import Deployment
 from breakeven.spec.model import TENSOR_CLASSES, Model
 from breakeven.stats import Range, Spread, Value
 from breakeven.units import significant
-from breakeven.words import engine_title, joined
+from breakeven.words import engine_title, joined, without_unit_of
 
 SHORT_DTYPES = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}
 SETTINGLESS = ("prefix_cache",)
@@ -130,7 +130,8 @@ def _nearness(boundary: Boundary) -> float:
 def _interval(axis: str, low: float | None, high: float | None, language: str) -> str:
     name = say(f"report.axis_{axis}", language)
     if low is not None and high is not None:
-        return say("report.pays_between", language, axis=name, low=axis_value(axis, low, language), high=axis_value(axis, high, language))
+        start, end = axis_value(axis, low, language), axis_value(axis, high, language)
+        return say("report.pays_between", language, axis=name, low=without_unit_of(start, end), high=end)
     if low is None and high is None:
         return say("report.everywhere", language)
     if low is not None:

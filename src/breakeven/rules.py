@@ -58,4 +58,10 @@ def rules(p: Point, gains: dict[str, float]) -> tuple[RuleOfThumb, ...]:
 
 
 def _rule(name: str, value: float, agrees: bool) -> RuleOfThumb:
-    return RuleOfThumb(id=name, value=value, says=Message(f"judge.rule_{name}", {"value": value}), breaks=Message(f"judge.rule_{name}_breaks", {}), agrees=agrees)
+    return RuleOfThumb(
+        id=name,
+        value=value,
+        says=Message(f"judge.rule_{name}", {"value": value}),
+        breaks=Message(f"judge.rule_{name}_breaks", {}),
+        agrees=agrees,
+    )

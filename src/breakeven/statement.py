@@ -30,7 +30,9 @@ def covered(p: Point) -> Array | float:
     experts = p.shard.model.experts
     if experts is None:
         return 0.0
-    return bandwidth.coverage(bandwidth.effective_tokens(stage_batch(p), p.rows, p.efficiencies.expert_sharing), experts.top_k, experts.count)
+    return bandwidth.coverage(
+        bandwidth.effective_tokens(stage_batch(p), p.rows, p.efficiencies.expert_sharing), experts.top_k, experts.count
+    )
 
 
 def kv_read_bytes(p: Point) -> Array | float:
@@ -112,18 +114,27 @@ def ledgers(p: Point, d: Deployment) -> advice.Ledgers:
     return advice.Ledgers(
         memory=memory_ledger(p, d),
         bandwidth=advice.BandwidthLedger(
-            bytes_per_step=weights + kv, weight_bytes=weights, expert_bytes=_middle(p.shard.expert_bytes * covered(p)),
-            expert_coverage=_middle(covered(p)) if d.model.experts else None, kv_bytes=kv,
+            bytes_per_step=weights + kv,
+            weight_bytes=weights,
+            expert_bytes=_middle(p.shard.expert_bytes * covered(p)),
+            expert_coverage=_middle(covered(p)) if d.model.experts else None,
+            kv_bytes=kv,
             kv_share=_middle(bandwidth.kv_share_of_traffic(kv, weights)),
             mbu=_middle(bandwidth.utilisation(weights + kv, step_s, p.shard.bandwidth_bytes_per_s)),
         ),
         compute=advice.ComputeLedger(
-            flop_per_step=linear + attention, linear_flop=linear, attention_flop=attention,
-            mfu=_middle(compute.utilisation(linear + attention, step_s, peak)), ridge_rows=_middle(ridge_rows(p)), ridge_batch=_middle(ridge_batch(p)),
+            flop_per_step=linear + attention,
+            linear_flop=linear,
+            attention_flop=attention,
+            mfu=_middle(compute.utilisation(linear + attention, step_s, peak)),
+            ridge_rows=_middle(ridge_rows(p)),
+            ridge_batch=_middle(ridge_batch(p)),
         ),
-        interconnect=advice.InterconnectLedger(bytes_per_step=_middle(stage_batch(p) * p.rows * wire), share_of_step=share["communication"] / step_s),
+        interconnect=advice.InterconnectLedger(
+            bytes_per_step=_middle(stage_batch(p) * p.rows * wire), share_of_step=share["communication"] / step_s
+        ),
         step_parts_s=share,
-    )  # fmt: skip
+    )
 
 
 def check(p: Point, d: Deployment) -> None:
@@ -144,6 +155,6 @@ def _check_little(p: Point) -> None:
         return
     decode = p.tpot_s * (p.demand.output_tokens if p.demand.mode == "open" else np.maximum(p.demand.output_tokens - 1, 1e-9))
     held = p.request_rate / p.replicas * decode
-    calm = ~np.asarray(p.saturated) & (np.asarray(p.demand.output_tokens) > 1)
+    calm = np.logical_not(p.saturated) & (np.asarray(p.demand.output_tokens) > 1)
     if np.any(calm & ~np.isclose(held, p.batch, rtol=1e-3, atol=1e-6)):
         raise SelfCheckError(f"Little's law does not close: {_middle(held)} against {_middle(p.batch)}")

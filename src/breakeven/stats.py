@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 Q95 = NormalDist().inv_cdf(0.95)
 
 
@@ -58,7 +59,7 @@ def log_normal_sigma(mean: float, p95: float) -> float:
     >>> round(log_normal_sigma(100.0, 100.0 * 2.718281828 ** (1.6448536 * 0.5 - 0.125)), 6)
     0.5
     """
-    return Q95 - (Q95**2 - 2 * log(p95 / mean)) ** 0.5
+    return float(Q95 - (Q95**2 - 2 * log(p95 / mean)) ** 0.5)
 
 
 def draw(value: Value, n: int, rng: np.random.Generator) -> float | Array:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from breakeven.stats import Array
+from breakeven.stats import Array, Flags
 
 Step = Callable[[Array], Array | float]
 DENSE_NODES = 8
@@ -31,11 +31,13 @@ class Steady:
     """Mean wait for a place among the running (0 for the pinned batch)."""
     request_rate: Array
     """Requests served a second."""
-    saturated: Array
+    saturated: Flags
     """Booleans: the queue grows without bound."""
 
 
-def max_request_rate(step_at_cap: Array | float, tau: Array | float, output: Array | float, cap: Array | float, interference_s: Array | float) -> Array:
+def max_request_rate(
+    step_at_cap: Array | float, tau: Array | float, output: Array | float, cap: Array | float, interference_s: Array | float
+) -> Array:
     """λ_max = τ·b_cap / (t_step(b_cap)·O + τ·b_cap·ξ·T_mix): the arrivals a full batch keeps up with.
 
     >>> float(max_request_rate(0.02, 1.0, 200.0, 64.0, 0.0))
@@ -66,13 +68,17 @@ def _log_steps(step: Step, cap: Array, most: int) -> Array:
     return np.asarray(logs[right - 1] * (1 - weight) + logs[right] * weight)
 
 
-def open_loop(step: Step, tau: Array | float, rate: Array | float, output: Array | float, cap: Array | float, interference_s: Array | float) -> Steady:
+def open_loop(
+    step: Step, tau: Array | float, rate: Array | float, output: Array | float, cap: Array | float, interference_s: Array | float
+) -> Steady:
     """Poisson arrivals, by the birth–death form: π_i ∝ Π_{j≤i} λ·O·t_step(j)/(j·τ·(1 − ρ)), ρ = λ·ξ·T_mix.
 
     Up to the cap sequences decode; beyond it they wait, so the tail is geometric. b = Σ min(i, cap)·π_i, TPOT = b/(λ·O) by
     Little's law, and the wait is the mean queue over λ. λ ≥ λ_max is saturated: then b is the cap and the wait unbounded.
     """
-    tau, rate, output, cap, interference_s = np.broadcast_arrays(*(np.asarray(x, dtype=float) for x in (tau, rate, output, cap, interference_s)))
+    tau, rate, output, cap, interference_s = np.broadcast_arrays(
+        *(np.asarray(x, dtype=float) for x in (tau, rate, output, cap, interference_s))
+    )
     cap = np.maximum(cap, 1.0)
     limit = max_request_rate(step(cap), tau, output, cap, interference_s)
     fast = fast_open_loop(step, tau, rate, output, cap, interference_s)
@@ -96,7 +102,9 @@ def open_loop(step: Step, tau: Array | float, rate: Array | float, output: Array
     return _finish(step, tau, served, output, cap, interference_s, saturated, np.minimum(batch, cap), queue)
 
 
-def _finish(step: Step, tau: Array, served: Array, output: Array, cap: Array, interference_s: Array, saturated: Array, batch: Array, queue: Array) -> Steady:
+def _finish(
+    step: Step, tau: Array, served: Array, output: Array, cap: Array, interference_s: Array, saturated: Flags, batch: Array, queue: Array
+) -> Steady:
     full_tpot = step(cap) / (tau * (1 - served * interference_s))
     return Steady(
         batch=np.where(saturated, cap, batch),
@@ -107,12 +115,16 @@ def _finish(step: Step, tau: Array, served: Array, output: Array, cap: Array, in
     )
 
 
-def fast_open_loop(step: Step, tau: Array | float, rate: Array | float, output: Array | float, cap: Array | float, interference_s: Array | float) -> Steady:
+def fast_open_loop(
+    step: Step, tau: Array | float, rate: Array | float, output: Array | float, cap: Array | float, interference_s: Array | float
+) -> Steady:
     """The fast form for maps: TPOT = t_step(1 + b)/(τ·(1 − ρ)) at its fixed point b = λ·O·TPOT (secant steps).
 
     A request is never alone with less than itself, hence 1 + b. The wait for a place is left out.
     """
-    tau, rate, output, cap, interference_s = np.broadcast_arrays(*(np.asarray(x, dtype=float) for x in (tau, rate, output, cap, interference_s)))
+    tau, rate, output, cap, interference_s = np.broadcast_arrays(
+        *(np.asarray(x, dtype=float) for x in (tau, rate, output, cap, interference_s))
+    )
     limit = max_request_rate(step(cap), tau, output, cap, interference_s)
     served = np.minimum(rate, limit)
     factor = served * output / (tau * (1 - served * interference_s))
@@ -133,16 +145,23 @@ def fast_open_loop(step: Step, tau: Array | float, rate: Array | float, output: 
 
 
 def closed_loop(
-    step: Step, tau: Array | float, clients: Array | float, output: Array | float, cap: Array | float, interference_s: Array | float,
+    step: Step,
+    tau: Array | float,
+    clients: Array | float,
+    output: Array | float,
+    cap: Array | float,
+    interference_s: Array | float,
     prompt: Callable[[Array, Array, Array], Array],
-) -> tuple[Steady, Array]:  # fmt: skip
+) -> tuple[Steady, Array]:
     """C clients, each with one request in flight: the fixed point of TPOT and TTFT (model.md 7), and the TTFT itself.
 
     f = D/(D + TTFT), D = (O − 1)·TPOT, C_act = min(C, cap), b = C_act·f;
     D = (O − 1)·t_step(b)/τ + ξ·T_mix·(C_act − 1)·f. ``prompt(step_s, others, f)`` is the TTFT without the wait for a place;
     the wait is (C − C_act)·(D + TTFT)/C_act.
     """
-    tau, clients, output, cap, interference_s = np.broadcast_arrays(*(np.asarray(x, dtype=float) for x in (tau, clients, output, cap, interference_s)))
+    tau, clients, output, cap, interference_s = np.broadcast_arrays(
+        *(np.asarray(x, dtype=float) for x in (tau, clients, output, cap, interference_s))
+    )
     active = np.minimum(clients, np.maximum(cap, 1.0))
     others = np.maximum(active - 1, 0.0)
     fraction = np.full(active.shape, 0.8)
@@ -155,5 +174,7 @@ def closed_loop(
     wait = (clients - active) * (decode + ttft) / active
     latency = decode + ttft
     tpot = np.where(output > 1, decode / np.maximum(output - 1, 1e-9), step_s / tau)
-    found = Steady(batch=active * fraction, tpot_s=tpot, wait_s=wait, request_rate=active / latency, saturated=np.zeros(active.shape, dtype=bool))
+    found = Steady(
+        batch=active * fraction, tpot_s=tpot, wait_s=wait, request_rate=active / latency, saturated=np.zeros(active.shape, dtype=bool)
+    )
     return found, ttft

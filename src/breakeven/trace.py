@@ -55,8 +55,12 @@ def make_trace(trace: Trace) -> Trace:
     ids, offsets = _sorted_ids(trace, order)
     arrival = trace.arrival_s[order]
     sorted_trace = replace(
-        trace, arrival_s=arrival - arrival[0], input_tokens=trace.input_tokens[order], output_tokens=trace.output_tokens[order],
-        hash_ids=ids, hash_offsets=offsets,
+        trace,
+        arrival_s=arrival - arrival[0],
+        input_tokens=trace.input_tokens[order],
+        output_tokens=trace.output_tokens[order],
+        hash_ids=ids,
+        hash_offsets=offsets,
     )
     for array in (sorted_trace.arrival_s, sorted_trace.input_tokens, sorted_trace.output_tokens, ids, offsets):
         if array is not None:

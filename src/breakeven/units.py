@@ -59,5 +59,10 @@ def gain_text(value: float) -> str:
 
 
 WRITERS: Mapping[str, Callable[[float], str]] = {
-    "bytes": bytes_text, "time": time_text, "number": significant, "tokens": tokens_text, "percent": percent_text, "gain": gain_text,
+    "bytes": bytes_text,
+    "time": time_text,
+    "number": significant,
+    "tokens": tokens_text,
+    "percent": percent_text,
+    "gain": gain_text,
 }

@@ -49,14 +49,19 @@ def memory_words(memory: Memory, devices: int, language: str) -> str:
     }
     if not memory.fits:
         return say("report.memory_does_not_fit", language, **values)
-    used = _without_unit_of(bytes_text(values["used"]), bytes_text(values["pool"]))
+    used = without_unit_of(bytes_text(values["used"]), bytes_text(values["pool"]))
     key = "report.memory_line_draft" if memory.draft_weight_bytes else "report.memory_line"
     return say(key, language, **(values | {"used": used}))
 
 
-def _without_unit_of(figure: str, other: str) -> str:
-    number, unit = figure.split(" ")
-    return number if other.endswith(f" {unit}") else figure
+def without_unit_of(figure: str, other: str) -> str:
+    """A figure without its unit where another that follows has the same.
+
+    >>> without_unit_of("4 req/s", "6.6 req/s"), without_unit_of("900 MB", "2 GB"), without_unit_of("12", "40")
+    ('4', '900 MB', '12')
+    """
+    number, _, unit = figure.partition(" ")
+    return number if unit and other.endswith(f" {unit}") else figure
 
 
 def memory_share(memory: Memory) -> float:

@@ -162,7 +162,7 @@ def test_the_words_of_the_field_are_used_in_chinese() -> None:
     assert verdicts == ["划算", "不划算", "有害", "待定"]
     assert [page[f"report.{name}"] for name in ("memory", "bandwidth", "compute")] == ["显存账", "带宽账", "算力账"]
     assert page["report.break_even"] == "盈亏点"
-    assert "等效 batch" in page["report.limited_demand"]
+    assert "等效 batch" in page["report.together"]
 
 
 @pytest.mark.parametrize("path", FACES, ids=lambda path: path.name)

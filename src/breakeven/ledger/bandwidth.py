@@ -23,7 +23,7 @@ def coverage(effective: Array | float, top_k: int, experts: int) -> Array | floa
     """
     if top_k >= experts:
         return np.ones_like(effective)
-    return -np.expm1(effective * np.log1p(-top_k / experts))
+    return np.asarray(-np.expm1(effective * np.log1p(-top_k / experts)))
 
 
 def kv_share_of_traffic(kv: Array | float, weights: Array | float) -> Array | float:

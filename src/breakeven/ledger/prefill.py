@@ -24,8 +24,12 @@ def new_tokens(prompt_tokens: Array | float, hit_rate: Array | float, block_size
 def attention_flop(s: Shard, new: Array | float, prompt_tokens: Array | float) -> Array | float:
     """Attention FLOP of a prompt on one device; cached tokens still cost attention over them."""
     return sum(
-        (g.layers * compute.prefill_flop_per_token_seen(g) / s.tensor_parallel * compute.pairs_in_prompt(new, prompt_tokens, g.window)
-         for g in s.model.attention), 0.0)  # fmt: skip
+        (
+            g.layers * compute.prefill_flop_per_token_seen(g) / s.tensor_parallel * compute.pairs_in_prompt(new, prompt_tokens, g.window)
+            for g in s.model.attention
+        ),
+        0.0,
+    )
 
 
 def linear_s(s: Shard, e: Efficiencies, new: Array | float) -> Array | float:
@@ -41,7 +45,9 @@ def shared_s(s: Shard, e: Efficiencies, new: Array | float, prompt_tokens: Array
 def alone_s(s: Shard, e: Efficiencies, new: Array | float, prompt_tokens: Array | float) -> Array | float:
     """T_pf: the same with weight reads and launches of its own."""
     weights = s.dense_effective_bytes / e.bandwidth_dense + s.expert_effective_bytes / e.bandwidth_experts
-    launches = s.model.layers * e.ttft_layer_s + interconnect.latency_s(s.model.layers, s.tensor_parallel, s.pipeline_parallel, e.allreduce_s)
+    launches = s.model.layers * e.ttft_layer_s + interconnect.latency_s(
+        s.model.layers, s.tensor_parallel, s.pipeline_parallel, e.allreduce_s
+    )
     linear = smoothmax(linear_s(s, e, new), weights / s.bandwidth_bytes_per_s)
     return s.kv.prefill * (linear + _attention_s(s, e, new, prompt_tokens)) + _wire_s(s, e, new) + launches
 

@@ -18,7 +18,10 @@ DENSE_CLASSES = ("attention", "mlp", "other")
 
 @dataclass(frozen=True, kw_only=True)
 class Shard:
-    """Per device, over all stages of a pipeline. ``*_effective_bytes`` are bytes/φ; ``*_compute_s`` are seconds a row at the full rate, δ included."""
+    """Per device, over all stages of a pipeline.
+
+    ``*_effective_bytes`` are bytes/φ; ``*_compute_s`` are seconds a row at the full rate, δ included.
+    """
 
     model: Model
     tensor_parallel: int
@@ -68,7 +71,10 @@ def shard(deployment: Deployment, draws: Draws) -> Shard:
     active = counts["experts"] * (model.experts.top_k / model.experts.count if model.experts else 0.0)
     with_head = (*DENSE_CLASSES, "head")
     return Shard(
-        model=model, tensor_parallel=tp, pipeline_parallel=engine.pipeline_parallel_size, kernels=kernels,
+        model=model,
+        tensor_parallel=tp,
+        pipeline_parallel=engine.pipeline_parallel_size,
+        kernels=kernels,
         kv=kv_kernel(kv_format(model, engine)),
         narrow_heads=min(g.k_dim for g in model.attention) < 128,
         bandwidth_bytes_per_s=device.bandwidth_bytes_per_s,
@@ -86,4 +92,4 @@ def shard(deployment: Deployment, draws: Draws) -> Shard:
         expert_flop_per_row=2.0 * active / tp,
         expert_decode_compute_s=compute_s("experts", active, prefill=False) if active else 0.0,
         expert_prefill_compute_s=compute_s("experts", active, prefill=True) if active else 0.0,
-    )  # fmt: skip
+    )

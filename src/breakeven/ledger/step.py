@@ -73,13 +73,19 @@ def _draft_s(cost: StepCost, b: Array | float) -> Array | float:
     return time
 
 
+def _dense_read_s(cost: StepCost, n: Array | float) -> Array | float:
+    """Weight reads; formats written out in 16 bits first are read again as soon as there is more than one row."""
+    if not np.any(cost.dense_dequantise_s):
+        return cost.dense_read_s
+    return cost.dense_read_s + cost.dense_dequantise_s * np.greater(n, 1.0).astype(float)
+
+
 def parts(cost: StepCost, batch: Array | float) -> Mapping[str, Array | float]:
     """Seconds of a step by part, for ``batch`` sequences decoding together (all stages of a pipeline together)."""
     b = batch / cost.stages
     n = b * cost.rows
-    dense = smoothmax(cost.dense_read_s + cost.dense_dequantise_s * (np.asarray(n) > 1.0), n * cost.dense_compute_s)
     return {
-        "dense": dense,
+        "dense": smoothmax(_dense_read_s(cost, n), n * cost.dense_compute_s),
         "experts": _experts_s(cost, b) if cost.expert_log_miss else 0.0,
         "attention": b * cost.attention_s,
         "communication": n * cost.per_row_s,
@@ -92,11 +98,8 @@ def step_time(cost: StepCost, batch: Array | float) -> Array | float:
     """t_step(b) in seconds: the sum of its parts, in one pass over the arrays."""
     b = batch / cost.stages if cost.stages != 1 else batch
     n = b * cost.rows if cost.rows != 1 else b
-    dense_read: Array | float = cost.dense_read_s
-    if np.any(cost.dense_dequantise_s):
-        dense_read = dense_read + cost.dense_dequantise_s * (np.asarray(n) > 1.0)
     linear = cost.per_sequence_s + cost.attention_s + cost.rows * cost.per_row_s
-    time = cost.fixed_s + b * linear + smoothmax(dense_read, n * cost.dense_compute_s)
+    time = cost.fixed_s + b * linear + smoothmax(_dense_read_s(cost, n), n * cost.dense_compute_s)
     if cost.expert_log_miss:
         time = time + _experts_s(cost, b)
     if cost.rows > 1:
@@ -106,7 +109,9 @@ def step_time(cost: StepCost, batch: Array | float) -> Array | float:
 
 def attention_s(s: Shard, e: Efficiencies, context_tokens: Array | float, rows: int) -> Array | float:
     """Seconds of attention of one sequence: smoothmax(K(c)/(BW·η_kv·φ), FLOP/(F·η_fa))·(1 + ρ·(rows − 1))."""
-    read = memory.kv_bytes(s.model, s.kv, context_tokens, tensor_parallel=s.tensor_parallel) / (s.bandwidth_bytes_per_s * e.bandwidth_kv * s.kv_phi)
+    read = memory.kv_bytes(s.model, s.kv, context_tokens, tensor_parallel=s.tensor_parallel) / (
+        s.bandwidth_bytes_per_s * e.bandwidth_kv * s.kv_phi
+    )
     flop = attention_flop(s, context_tokens, rows)
     return smoothmax(read, flop / (s.flops_16_bit * e.prefill_mfu_attention)) * (1.0 + e.width_penalty * (rows - 1))
 
@@ -114,7 +119,8 @@ def attention_s(s: Shard, e: Efficiencies, context_tokens: Array | float, rows: 
 def attention_flop(s: Shard, context_tokens: Array | float, rows: int) -> Array | float:
     """Attention FLOP of one sequence on one device in a decode step."""
     per_row = sum(
-        g.layers * compute.decode_flop_per_token_seen(g) / s.tensor_parallel * memory.tokens_seen(g, context_tokens) for g in s.model.attention
+        g.layers * compute.decode_flop_per_token_seen(g) / s.tensor_parallel * memory.tokens_seen(g, context_tokens)
+        for g in s.model.attention
     )
     return rows * per_row
 

@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 
 from breakeven.evaluator import Point, evaluate
-from breakeven.statement import limited_by, ridge_batch
 from breakeven.lever import Candidate, Lever, Sigma, sigma_of
 from breakeven.messages import Message
 from breakeven.spec.deployment import Deployment
+from breakeven.statement import limited_by, ridge_batch
 
 FULL_SIGMA_AT = float(np.log(2.0))
 """ln of the growth in batch at which the table's sigma applies in full; no growth, no error."""
@@ -56,9 +56,12 @@ def sigma(d: Deployment, off: Point, on: Point) -> Sigma:
 def flags(d: Deployment, setting: str) -> Mapping[str, str]:
     """The flag of each engine."""
     return {
-        "vllm": f"--max-num-seqs {setting}", "sglang": f"--max-running-requests {setting}", "trtllm": f"--max_batch_size {setting}",
-        "tgi": f"--max-batch-size {setting}", "llamacpp": f"-np {setting}",
-    }  # fmt: skip
+        "vllm": f"--max-num-seqs {setting}",
+        "sglang": f"--max-running-requests {setting}",
+        "trtllm": f"--max_batch_size {setting}",
+        "tgi": f"--max-batch-size {setting}",
+        "llamacpp": f"-np {setting}",
+    }
 
 
 def unflags(d: Deployment) -> Mapping[str, str]:
@@ -78,6 +81,15 @@ def because(d: Deployment, off: Point, on: Point) -> tuple[Message, ...]:
 
 
 LEVER = Lever(
-    name="batching", ledger="memory", setting_on=setting_on, candidates=candidates, apply=apply, remove=remove, sigma=sigma,
-    flags=flags, unflags=unflags, because=because, accuracy=Message("lever.accuracy_exact"),
-)  # fmt: skip
+    name="batching",
+    ledger="memory",
+    setting_on=setting_on,
+    candidates=candidates,
+    apply=apply,
+    remove=remove,
+    sigma=sigma,
+    flags=flags,
+    unflags=unflags,
+    because=because,
+    accuracy=Message("lever.accuracy_exact"),
+)

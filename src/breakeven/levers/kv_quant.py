@@ -87,6 +87,15 @@ def because(d: Deployment, off: Point, on: Point) -> tuple[Message, ...]:
 
 
 LEVER = Lever(
-    name="kv_quant", ledger="bandwidth", setting_on=setting_on, candidates=candidates, apply=apply, remove=remove, sigma=sigma,
-    flags=flags, unflags=unflags, because=because, accuracy=Message("lever.accuracy_not_checked"),
-)  # fmt: skip
+    name="kv_quant",
+    ledger="bandwidth",
+    setting_on=setting_on,
+    candidates=candidates,
+    apply=apply,
+    remove=remove,
+    sigma=sigma,
+    flags=flags,
+    unflags=unflags,
+    because=because,
+    accuracy=Message("lever.accuracy_not_checked"),
+)

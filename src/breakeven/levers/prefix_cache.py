@@ -45,35 +45,50 @@ def remove(d: Deployment) -> Deployment:
 
 def sigma(d: Deployment, off: Point, on: Point) -> Sigma:
     """Prefill work is what the lever changes, and where the model may err; the bookkeeping errs a little in every step."""
-    return Sigma(step=0.0, prefill=sigma_of("prefix_cache", "prefill", d))
+    return Sigma(step=sigma_of("prefix_cache", "step", d), prefill=sigma_of("prefix_cache", "prefill", d))
 
 
 def flags(d: Deployment, setting: str) -> Mapping[str, str]:
     """The flag of each engine."""
     return {
-        "vllm": "--enable-prefix-caching", "sglang": "(on by default)", "trtllm": "kv_cache_config: {enable_block_reuse: true}",
-        "tgi": "PREFIX_CACHING=1", "llamacpp": "--cache-reuse 256",
-    }  # fmt: skip
+        "vllm": "--enable-prefix-caching",
+        "sglang": "(on by default)",
+        "trtllm": "kv_cache_config: {enable_block_reuse: true}",
+        "tgi": "PREFIX_CACHING=1",
+        "llamacpp": "--cache-reuse 256",
+    }
 
 
 def unflags(d: Deployment) -> Mapping[str, str]:
     """The flag that turns it off."""
     return {
-        "vllm": "--no-enable-prefix-caching", "sglang": "--disable-radix-cache", "trtllm": "kv_cache_config: {enable_block_reuse: false}",
-        "tgi": "PREFIX_CACHING=0", "llamacpp": "--no-cache-prompt",
-    }  # fmt: skip
+        "vllm": "--no-enable-prefix-caching",
+        "sglang": "--disable-radix-cache",
+        "trtllm": "kv_cache_config: {enable_block_reuse: false}",
+        "tgi": "PREFIX_CACHING=0",
+        "llamacpp": "--no-cache-prompt",
+    }
 
 
 def because(d: Deployment, off: Point, on: Point) -> tuple[Message, ...]:
     """The hit rate, and how much of the device's time prefill is."""
     share = float(np.median(off.prefill_share))
     if d.workload.prefix_hit_rate is UNKNOWN_HITS:
-        return (Message("lever.prefix_unknown", {"share": share}), Message("lever.prefix_prefill_share", {"share": share}))
+        return (Message("lever.prefix_unknown", {"share": share}),)
     hits = float(np.median(on.demand.hit_rate))
     return (Message("lever.prefix_hits", {"hits": hits}), Message("lever.prefix_prefill_share", {"share": share}))
 
 
 LEVER = Lever(
-    name="prefix_cache", ledger="compute", setting_on=setting_on, candidates=candidates, apply=apply, remove=remove, sigma=sigma,
-    flags=flags, unflags=unflags, because=because, accuracy=Message("lever.accuracy_exact"),
-)  # fmt: skip
+    name="prefix_cache",
+    ledger="compute",
+    setting_on=setting_on,
+    candidates=candidates,
+    apply=apply,
+    remove=remove,
+    sigma=sigma,
+    flags=flags,
+    unflags=unflags,
+    because=because,
+    accuracy=Message("lever.accuracy_exact"),
+)

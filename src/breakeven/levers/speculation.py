@@ -20,6 +20,8 @@ from breakeven.spec.deployment import Deployment
 from breakeven.spec.engine import Speculative
 
 MOST_DRAFTED = 8
+FAST_STEP_S = 5e-3
+"""Below this a lost fast path (graphs, async scheduling) decides, and no shape tells: one measured round does."""
 ORDER = ("draft_model", "eagle3", "eagle", "mtp", "ngram")
 
 
@@ -109,13 +111,15 @@ def remove_if_other(d: Deployment, method: str) -> Deployment:
 
 
 def sigma(d: Deployment, off: Point, on: Point) -> Sigma:
-    """By engine class and batch; a 4-bit weight-only target is known worse."""
+    """By engine class and batch; a 4-bit weight-only target is known worse, and a quick step hardly at all."""
     rows = table("sigma")["speculation"]
     known = float(rows["graph_by_engine"].get(d.engine.name, sigma_of("speculation", "graph", d)))
     found = sigma_of("speculation", "eager", d) if on.efficiencies.eager else known
     square = found**2
     if float(np.median(on.batch)) > 16:
         square += sigma_of("speculation", "above_batch_16", d) ** 2
+    if float(np.median(off.step_s)) < FAST_STEP_S:
+        square += sigma_of("speculation", "fast_step", d) ** 2
     if on.shard.kernels["mlp"].name in ("int4", "int4_marlin", "nf4"):
         square += sigma_of("speculation", "weight_only_target", d) ** 2
     return Sigma(step=square**0.5)
@@ -142,7 +146,7 @@ def because(d: Deployment, off: Point, on: Point) -> tuple[Message, ...]:
     lines = [Message("lever.spec_round", {"tau": tau, "cost": cost})]
     given = d.workload.acceptance is not None
     lines.append(Message("lever.spec_acceptance_given" if given else "lever.spec_acceptance_guess", {"tau": tau}))
-    if float(np.median(off.step_s)) < 5e-3:
+    if float(np.median(off.step_s)) < FAST_STEP_S:
         lines.append(Message("lever.spec_fast_step", {"step": float(np.median(off.step_s))}))
     return tuple(lines)
 
@@ -170,6 +174,15 @@ def schedule(off: Deployment, method: str, cap: int) -> list[list[int]]:
 
 
 LEVER = Lever(
-    name="speculation", ledger="compute", setting_on=setting_on, candidates=candidates, apply=apply, remove=remove, sigma=sigma,
-    flags=flags, unflags=unflags, because=because, accuracy=Message("lever.accuracy_exact"),
-)  # fmt: skip
+    name="speculation",
+    ledger="compute",
+    setting_on=setting_on,
+    candidates=candidates,
+    apply=apply,
+    remove=remove,
+    sigma=sigma,
+    flags=flags,
+    unflags=unflags,
+    because=because,
+    accuracy=Message("lever.accuracy_exact"),
+)

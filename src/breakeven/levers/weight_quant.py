@@ -9,10 +9,10 @@ import numpy as np
 
 from breakeven.evaluator import Point
 from breakeven.kernels import SIXTEEN_BIT, WITHOUT_UNIT, runs_on, weight_kernel, weight_kernels, weight_names
-from breakeven.statement import read_bytes
 from breakeven.lever import Candidate, Lever, Sigma, sigma_of
 from breakeven.messages import Message
 from breakeven.spec.deployment import Deployment
+from breakeven.statement import read_bytes
 
 
 def setting_on(d: Deployment) -> str | None:
@@ -90,6 +90,15 @@ def because(d: Deployment, off: Point, on: Point) -> tuple[Message, ...]:
 
 
 LEVER = Lever(
-    name="weight_quant", ledger="bandwidth", setting_on=setting_on, candidates=candidates, apply=apply, remove=remove, sigma=sigma,
-    flags=flags, unflags=unflags, because=because, accuracy=Message("lever.accuracy_not_checked"),
-)  # fmt: skip
+    name="weight_quant",
+    ledger="bandwidth",
+    setting_on=setting_on,
+    candidates=candidates,
+    apply=apply,
+    remove=remove,
+    sigma=sigma,
+    flags=flags,
+    unflags=unflags,
+    because=because,
+    accuracy=Message("lever.accuracy_not_checked"),
+)

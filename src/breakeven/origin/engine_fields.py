@@ -11,12 +11,38 @@ from breakeven.origin.values import Parser, count, one_of, optional_tokens, show
 DTYPES = ("auto", "bfloat16", "float16", "float32")
 DTYPE_ALIASES = {"half": "float16", "fp16": "float16", "bf16": "bfloat16", "float": "float32", "fp32": "float32"}
 QUANTIZATIONS = (
-    "fp8", "awq", "awq_marlin", "gptq", "gptq_marlin", "compressed-tensors", "bitsandbytes", "modelopt", "modelopt_fp4", "mxfp4", "gguf",
-    "int8", "w8a8", "fbgemm_fp8",
+    "fp8",
+    "awq",
+    "awq_marlin",
+    "gptq",
+    "gptq_marlin",
+    "compressed-tensors",
+    "bitsandbytes",
+    "modelopt",
+    "modelopt_fp4",
+    "mxfp4",
+    "gguf",
+    "int8",
+    "w8a8",
+    "fbgemm_fp8",
 )
 KV_DTYPES = (
-    "auto", "bfloat16", "float16", "fp8", "fp8_e4m3", "fp8_e5m2", "fp8_inc", "fp8_ds_mla", "int8", "int4", "nvfp4",
-    "q8_0", "q4_0", "q4_1", "q5_0", "q5_1",
+    "auto",
+    "bfloat16",
+    "float16",
+    "fp8",
+    "fp8_e4m3",
+    "fp8_e5m2",
+    "fp8_inc",
+    "fp8_ds_mla",
+    "int8",
+    "int4",
+    "nvfp4",
+    "q8_0",
+    "q4_0",
+    "q4_1",
+    "q5_0",
+    "q5_1",
 )
 KV_ALIASES = {"fp16": "float16", "f16": "float16", "half": "float16", "bf16": "bfloat16", "fp8_e4m3fn": "fp8_e4m3"}
 

@@ -16,34 +16,100 @@ from breakeven.spec.engine import Speculative
 
 LONGEST = 65_536
 SHORT = {
-    "tp": "tensor-parallel-size", "pp": "pipeline-parallel-size", "dp": "data-parallel-size", "ep": "enable-expert-parallel",
-    "q": "quantization", "sc": "speculative-config", "model-path": "model",
+    "tp": "tensor-parallel-size",
+    "pp": "pipeline-parallel-size",
+    "dp": "data-parallel-size",
+    "ep": "enable-expert-parallel",
+    "q": "quantization",
+    "sc": "speculative-config",
+    "model-path": "model",
 }
 SPECULATIVE_FLAGS = {
-    "speculative-model": "model", "num-speculative-tokens": "num_speculative_tokens", "speculative-method": "method",
-    "ngram-prompt-lookup-max": "prompt_lookup_max", "ngram-prompt-lookup-min": "prompt_lookup_min",
+    "speculative-model": "model",
+    "num-speculative-tokens": "num_speculative_tokens",
+    "speculative-method": "method",
+    "ngram-prompt-lookup-max": "prompt_lookup_max",
+    "ngram-prompt-lookup-min": "prompt_lookup_min",
 }
 # Flags that take no value, so that the word after one of them is never taken for its value.
-BARE = frozenset((
-    "trust-remote-code", "enable-auto-tool-choice", "disable-log-requests", "disable-log-stats", "enable-log-requests", "enable-lora",
-    "disable-custom-all-reduce", "enable-reasoning", "enable-prompt-tokens-details", "enable-server-load-tracking", "async-scheduling",
-    "disable-sliding-window", "disable-cascade-attn", "calculate-kv-scales", "enable-mfu-metrics", "headless", "skip-tokenizer-init",
-    "disable-frontend-multiprocessing", "enable-sleep-mode", "enable-eplb", "allow-credentials", "return-tokens-as-token-ids",
-    "disable-uvicorn-access-log", "enable-force-include-usage", "use-v2-block-manager", "disable-hybrid-kv-cache-manager",
-))
+BARE = frozenset(
+    (
+        "trust-remote-code",
+        "enable-auto-tool-choice",
+        "disable-log-requests",
+        "disable-log-stats",
+        "enable-log-requests",
+        "enable-lora",
+        "disable-custom-all-reduce",
+        "enable-reasoning",
+        "enable-prompt-tokens-details",
+        "enable-server-load-tracking",
+        "async-scheduling",
+        "disable-sliding-window",
+        "disable-cascade-attn",
+        "calculate-kv-scales",
+        "enable-mfu-metrics",
+        "headless",
+        "skip-tokenizer-init",
+        "disable-frontend-multiprocessing",
+        "enable-sleep-mode",
+        "enable-eplb",
+        "allow-credentials",
+        "return-tokens-as-token-ids",
+        "disable-uvicorn-access-log",
+        "enable-force-include-usage",
+        "use-v2-block-manager",
+        "disable-hybrid-kv-cache-manager",
+    )
+)
 # Flags that change nothing in the ledgers: kept, and not worth a warning.
-HARMLESS = frozenset((
-    "host", "port", "served-model-name", "api-key", "trust-remote-code", "chat-template", "tokenizer", "download-dir", "seed",
-    "disable-log-requests", "enable-log-requests", "disable-log-stats", "uvicorn-log-level", "tool-call-parser", "reasoning-parser",
-    "enable-auto-tool-choice", "revision", "tokenizer-mode", "load-format", "root-path", "ssl-keyfile", "ssl-certfile", "allowed-origins",
-    "chat-template-content-format", "generation-config", "enable-prompt-tokens-details", "disable-uvicorn-access-log", "api-server-count",
-    "enable-server-load-tracking", "response-role", "max-log-len", "enable-reasoning", "config-format", "enable-mfu-metrics",
-    "speculative-config.prompt_lookup_max", "speculative-config.prompt_lookup_min",
-))
+HARMLESS = frozenset(
+    (
+        "host",
+        "port",
+        "served-model-name",
+        "api-key",
+        "trust-remote-code",
+        "chat-template",
+        "tokenizer",
+        "download-dir",
+        "seed",
+        "disable-log-requests",
+        "enable-log-requests",
+        "disable-log-stats",
+        "uvicorn-log-level",
+        "tool-call-parser",
+        "reasoning-parser",
+        "enable-auto-tool-choice",
+        "revision",
+        "tokenizer-mode",
+        "load-format",
+        "root-path",
+        "ssl-keyfile",
+        "ssl-certfile",
+        "allowed-origins",
+        "chat-template-content-format",
+        "generation-config",
+        "enable-prompt-tokens-details",
+        "disable-uvicorn-access-log",
+        "api-server-count",
+        "enable-server-load-tracking",
+        "response-role",
+        "max-log-len",
+        "enable-reasoning",
+        "config-format",
+        "enable-mfu-metrics",
+        "speculative-config.prompt_lookup_max",
+        "speculative-config.prompt_lookup_min",
+    )
+)
 SECRET = frozenset(("api-key", "hf-token", "ssl-keyfile"))
 KEPT_ENVIRONMENT = re.compile(r"VLLM_(?!API_KEY)\w+|CUDA_VISIBLE_DEVICES|HIP_VISIBLE_DEVICES|ROCR_VISIBLE_DEVICES")
 OTHER_ENGINES = {
-    "sglang.launch_server": "SGLang", "llama-server": "llama.cpp", "text-generation-launcher": "TGI", "trtllm-serve": "TensorRT-LLM",
+    "sglang.launch_server": "SGLang",
+    "llama-server": "llama.cpp",
+    "text-generation-launcher": "TGI",
+    "trtllm-serve": "TensorRT-LLM",
 }
 ENDS = re.compile(r"(?:&&|\|\||[;|&]|[0-9&]?>>?.*|<)")
 ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
@@ -216,7 +282,12 @@ def _settings(
     speculative, not_read = speculative_of(speculation, "--speculative-config") if speculation else (None, {})
     unread |= not_read | {name: value for name, value in environment.items() if name.startswith("VLLM_")}
     return LaunchSettings(
-        version=version, model=model, settings=settings, speculative=speculative, unread=unread, environment=environment,
+        version=version,
+        model=model,
+        settings=settings,
+        speculative=speculative,
+        unread=unread,
+        environment=environment,
         warnings=_warnings(unread),
     )
 

@@ -29,7 +29,11 @@ def check_tensor_parallel(model: Model, size: int) -> None:
             listed = ", ".join(sizes[:-1])
             raise InputError(
                 "tensor_parallel" if len(sizes) > 1 else "tensor_parallel_one",
-                size=size, heads=group.q_heads, kv_heads=group.kv_heads, sizes=listed, last=sizes[-1],
+                size=size,
+                heads=group.q_heads,
+                kv_heads=group.kv_heads,
+                sizes=listed,
+                last=sizes[-1],
             )
 
 

@@ -68,8 +68,14 @@ def resolve_table(
     built = _engine(merged, model, device, command, provenance)
     engine, hardware = built.engine, Hardware(device=device, count=built.devices)
     deployment = Deployment(
-        model=model, hardware=hardware, engine=engine, workload=loaded.workload, slo=slo_of(merged, provenance),
-        price=price_of(merged, provenance), drafts=_drafts(engine.speculative, dirs, beside), provenance=dict(sorted(provenance.items())),
+        model=model,
+        hardware=hardware,
+        engine=engine,
+        workload=loaded.workload,
+        slo=slo_of(merged, provenance),
+        price=price_of(merged, provenance),
+        drafts=_drafts(engine.speculative, dirs, beside),
+        provenance=dict(sorted(provenance.items())),
     )
     told = command.warnings if command is not None else ()
     return Resolved(deployment=deployment, warnings=(*told, *loaded.warnings, *built.warnings, *_length_warnings(deployment, loaded)))
@@ -98,9 +104,7 @@ class _Built:
     warnings: tuple[Message, ...] = ()
 
 
-def _engine(
-    merged: Table, model: Model, device: Device, command: LaunchSettings | None, provenance: dict[str, Provenance]
-) -> _Built:
+def _engine(merged: Table, model: Model, device: Device, command: LaunchSettings | None, provenance: dict[str, Provenance]) -> _Built:
     values = _stated(merged, provenance)
     defaults = catalog.engine_defaults(str(values.get("name", "vllm")), values.get("version"), device)
     for name, value in {"name": defaults.name, "version": defaults.version, **defaults.settings}.items():
@@ -113,7 +117,9 @@ def _engine(
     warnings += _settle_dtype(values, model, device, provenance)
     kept = {**(command.unread if command is not None else {}), **unread}
     warnings += (Message("warning.flags_unread", {"flags": ", ".join(sorted(unread))}),) if unread else ()
-    return _Built(engine=_with_reserve(Engine(**values, speculative=speculative, unread=kept), defaults), devices=devices, warnings=warnings)
+    return _Built(
+        engine=_with_reserve(Engine(**values, speculative=speculative, unread=kept), defaults), devices=devices, warnings=warnings
+    )
 
 
 def _with_reserve(engine: Engine, defaults: EngineDefaults) -> Engine:
@@ -147,9 +153,7 @@ def _speculative(merged: Table, provenance: dict[str, Provenance]) -> tuple[Spec
     return speculative_of(table, "engine.speculative")
 
 
-def _devices(
-    merged: Table, values: dict[str, Any], model: Model, provenance: dict[str, Provenance]
-) -> tuple[int, tuple[Message, ...]]:
+def _devices(merged: Table, values: dict[str, Any], model: Model, provenance: dict[str, Provenance]) -> tuple[int, tuple[Message, ...]]:
     """How many devices there are, with the tensor parallel size settled; what is not stated follows from what is."""
     given = merged.get("hardware.count")
     stated = None if given is None else count(given.value, "hardware.count")
@@ -206,4 +210,3 @@ def _length_warnings(deployment: Deployment, loaded: Loaded) -> tuple[Message, .
         return ()
     total = float(median(prompt)) + float(median(output))
     return (Message("warning.longer_than_context", {"tokens": total, "limit": float(min(limits))}),) if total > min(limits) else ()
-

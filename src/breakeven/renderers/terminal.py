@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from breakeven import words
-from breakeven.canvas import DIM, WIDEST, grid, indented, labels, rule, written
+from breakeven.canvas import DIM, WIDEST, glued, grid, indented, labels, rule, written
 from breakeven.document import CatalogDocument, CatalogEntry, Document, ExplanationDocument, Lever, Line, RuleOfThumb
 from breakeven.messages import say
 
@@ -62,13 +62,13 @@ def _header(document: Document, width: int) -> Iterator[RenderableType]:
     if gap >= 3:
         yield Text.assemble((left, "bold"), " " * gap, right)
         return
-    yield Text(left, style="bold")
-    yield Text(right)
+    yield glued(left, style="bold")
+    yield glued(right)
 
 
 def _point(document: Document) -> Table:
     figures = "   ".join(words.point_words(document))
-    said = Text(f"{document.operating_point.sentence}\n{figures}".rstrip())
+    said = glued(f"{document.operating_point.sentence}\n{figures}".rstrip())
     return labels([(say("report.operating_point", document.language), said)], _label_width(document))
 
 
@@ -86,10 +86,10 @@ def bar(share: float) -> str:
 def _ledgers(document: Document) -> Table:
     table = grid(_label_width(document), BAR, 10, None)
     for name, share, figure, made_of in words.ledger_rows(document):
-        label = Text(say(f"report.{name}", document.language), style="bold")
-        table.add_row(label, Text(bar(share or 0.0), style=LEDGER_COLOURS[name]), Text(figure), Text(made_of))
+        label = glued(say(f"report.{name}", document.language), style="bold")
+        table.add_row(label, glued(bar(share or 0.0), style=LEDGER_COLOURS[name]), glued(figure), glued(made_of))
     if document.ledgers.devices_per_replica > 1:
-        table.add_row("", "", "", Text(words.replica_words(document), style=DIM))
+        table.add_row("", "", "", glued(words.replica_words(document), style=DIM))
     return table
 
 
@@ -106,22 +106,22 @@ def _levers(document: Document, width: int) -> Iterator[RenderableType]:
     metrics, widths = _shape(document, width)
     head = grid(*widths)
     names = ("report.lever", "report.verdict", *(f"metric.{metric}" for metric in metrics), "report.pays_column")
-    head.add_row(*(Text(say(name, language), style=DIM) for name in names))
+    head.add_row(*(glued(say(name, language), style=DIM) for name in names))
     yield head
-    yield indented(Text(say("report.because", language), style=DIM))
+    yield indented(glued(say("report.because", language), style=DIM))
     for lever in document.levers:
         row = grid(*widths)
         row.add_row(*_cells(lever, metrics, language))
         yield row
         if because := words.because_words(lever, language):
-            yield indented(Text(because))
+            yield indented(glued(because))
 
 
 def _cells(lever: Lever, metrics: list[str], language: str) -> Iterator[Text]:
-    yield Text(words.title_words(lever, language), style="bold")
-    yield Text(say(f"report.verdict_{lever.verdict}", language), style=VERDICT_STYLES[lever.verdict])
-    yield from (Text(words.metric_words(lever, metric, language)) for metric in metrics)
-    yield Text(lever.pays_where)
+    yield glued(words.title_words(lever, language), style="bold")
+    yield glued(say(f"report.verdict_{lever.verdict}", language), style=VERDICT_STYLES[lever.verdict])
+    yield from (glued(words.metric_words(lever, metric, language)) for metric in metrics)
+    yield glued(lever.pays_where)
 
 
 def _answer(document: Document) -> Table:
@@ -150,19 +150,19 @@ def _measure(document: Document) -> Text:
     said = Text()
     for sentence, command in words.measurements(document):
         said.append("\n" if said else "").append(sentence).append("\n").append(command, style="cyan")
-    return said or Text(say("report.measure_none", document.language))
+    return said or glued(say("report.measure_none", document.language))
 
 
 def _section(title: str) -> list[RenderableType]:
-    return [Text(""), Text(title, style="bold")]
+    return [glued(""), glued(title, style="bold")]
 
 
 def _details(document: Document) -> list[RenderableType]:
     language = document.language
     draws = say("report.draws_line", language, draws=document.draws, seed=document.seed)
     sections: list[tuple[str, list[RenderableType]]] = [
-        ("objective", [Text(words.objective_words(document)), Text(draws)]),
-        ("step_time", [Text(words.step_words(document))]),
+        ("objective", [glued(words.objective_words(document)), glued(draws)]),
+        ("step_time", [glued(words.step_words(document))]),
         ("intervals", [_lever_details(lever, language) for lever in document.levers]),
         ("check_list", [_checks(document)]),
         ("inputs", [_inputs(document)]),
@@ -175,16 +175,16 @@ def _details(document: Document) -> list[RenderableType]:
 
 def _lever_details(lever: Lever, language: str) -> Table:
     table = grid(20, None)
-    table.add_row(Text(lever.title, style="bold"), Text(say("report.accuracy_line", language, accuracy=lever.accuracy)))
+    table.add_row(glued(lever.title, style="bold"), glued(say("report.accuracy_line", language, accuracy=lever.accuracy)))
     for name, gain in lever.metrics.items():
-        table.add_row(Text(say(f"metric.{name}", language)), Text(words.interval_words(gain, language)))
+        table.add_row(glued(say(f"metric.{name}", language)), glued(words.interval_words(gain, language)))
     for boundary in lever.boundaries:
-        table.add_row(Text(say("report.break_even", language), style=DIM), Text(boundary.sentence))
+        table.add_row(glued(say("report.break_even", language), style=DIM), glued(boundary.sentence))
     for other in lever.alternatives:
-        table.add_row(Text(say("report.other_settings", language), style=DIM), Text(words.alternative_words(other, language)))
+        table.add_row(glued(say("report.other_settings", language), style=DIM), glued(words.alternative_words(other, language)))
     for engine, flags in lever.unset.items() if lever.state == "on" else lever.set.items():
         label = say("report.switch_off" if lever.state == "on" else "report.switch_on", language)
-        table.add_row(Text(label, style=DIM), Text(words.flag_words(engine, flags, language)))
+        table.add_row(glued(label, style=DIM), glued(words.flag_words(engine, flags, language)))
     return table
 
 
@@ -193,7 +193,7 @@ def _checks(document: Document) -> Table:
     for item in document.checklist:
         evidence = item.evidence if item.status == "done" else words.joined([item.evidence, item.how])
         said = say("report.check_line", document.language, title=item.title, words=evidence)
-        table.add_row(Text(say(f"report.status_{item.status}", document.language)), Text(said))
+        table.add_row(glued(say(f"report.status_{item.status}", document.language)), glued(said))
     return table
 
 
@@ -201,7 +201,7 @@ def _inputs(document: Document) -> Table:
     table = grid(36, 10, None)
     for item in document.inputs:
         source = say(f"report.provenance_{item.provenance}", document.language)
-        table.add_row(Text(item.path), Text(source), Text(words.value_words(item.value, document.language)))
+        table.add_row(glued(item.path), glued(source), glued(words.value_words(item.value, document.language)))
     return table
 
 
@@ -209,19 +209,19 @@ def _rules(rules: list[RuleOfThumb], language: str) -> list[RenderableType]:
     blocks = _section(say("report.rules", language))
     for thumb in rules:
         agrees = say("report.rule_agrees" if thumb.agrees else "report.rule_disagrees", language)
-        blocks.append(indented(Text(say("report.rule_line", language, says=thumb.says, agrees=agrees))))
-        blocks.append(indented(Text(say("report.rule_breaks", language, breaks=thumb.breaks), style=DIM), 2))
+        blocks.append(indented(glued(say("report.rule_line", language, says=thumb.says, agrees=agrees))))
+        blocks.append(indented(glued(say("report.rule_breaks", language, breaks=thumb.breaks), style=DIM), 2))
     return blocks
 
 
 def _explanation(explanation: ExplanationDocument) -> list[RenderableType]:
     language = explanation.language
-    blocks: list[RenderableType] = [Text(say("report.explain_title", language, lever=explanation.title), style="bold"), rule()]
+    blocks: list[RenderableType] = [glued(say("report.explain_title", language, lever=explanation.title), style="bold"), rule()]
     on = {line.symbol: line for line in explanation.on}
     off = {line.symbol: line for line in explanation.off}
     for symbol in dict.fromkeys([*off, *on]):
         blocks.append(_arm_lines(off.get(symbol), on.get(symbol), language))
-    blocks += [rule(), Text(say("report.explain_result", language), style="bold")]
+    blocks += [rule(), glued(say("report.explain_result", language), style="bold")]
     blocks += [_arm_lines(line, line, language) for line in explanation.result]
     return blocks
 
@@ -232,8 +232,8 @@ def _arm_lines(off: Line | None, on: Line | None, language: str) -> Table:
     if one is None:
         return table
     source = say("report.explain_source", language, source=one.source)
-    table.add_row(Text(one.symbol, style="bold"), "", Text(one.name))
-    table.add_row("", "", Text(f"= {one.formula}   {source}", style=DIM))
+    table.add_row(glued(one.symbol, style="bold"), "", glued(one.name))
+    table.add_row("", "", glued(f"= {one.formula}   {source}", style=DIM))
     arms = (
         [("both", one)]
         if off is not None and on is not None and (off.substituted, off.value) == (on.substituted, on.value)
@@ -241,7 +241,7 @@ def _arm_lines(off: Line | None, on: Line | None, language: str) -> Table:
     )
     for name, line in arms:
         numbers = f"= {line.substituted} " if line.substituted else ""
-        table.add_row("", Text(say(f"report.explain_{name}", language)), Text.assemble(f"{numbers}= ", (words.line_value(line), "bold")))
+        table.add_row("", glued(say(f"report.explain_{name}", language)), Text.assemble(f"{numbers}= ", (words.line_value(line), "bold")))
     return table
 
 
@@ -252,9 +252,9 @@ def _catalog(document: CatalogDocument, verbose: bool) -> list[RenderableType]:
         entries = [entry for entry in document.entries if entry.kind == kind]
         if entries and not verbose:
             blocks += [
-                Text(say(f"report.catalog_{kind}", language, count=len(entries)), style="bold"),
+                glued(say(f"report.catalog_{kind}", language, count=len(entries)), style="bold"),
                 _listing(entries, language),
-                Text(""),
+                glued(""),
             ]
     if verbose:
         for entry in document.entries:
@@ -270,7 +270,7 @@ def _catalog(document: CatalogDocument, verbose: bool) -> list[RenderableType]:
 def _listing(entries: list[CatalogEntry], language: str) -> Table:
     table = grid(26, 28, None)
     for entry in entries:
-        table.add_row(Text(entry.name), Text(entry.title), Text(words.summary_words(entry, language)))
+        table.add_row(glued(entry.name), glued(entry.title), glued(words.summary_words(entry, language)))
     return table
 
 

@@ -17,7 +17,10 @@ class Device:
     compute_capability: str
     """``sm_90``, ``gfx942``, ``metal`` …"""
     family: str
-    """Class of fitted numbers: ``ampere``, ``ada``, ``hopper``, ``blackwell``, ``cdna``, ``apple``, ``cpu``, ``other``; a trailing ``-ws`` marks consumer and workstation cards."""
+    """Class of fitted numbers: ``ampere``, ``ada``, ``hopper``, ``blackwell``, ``cdna``, ``apple``, ``cpu``, ``other``.
+
+    A trailing ``-ws`` marks consumer and workstation cards.
+    """
     memory_bytes: float
     bandwidth_bytes_per_s: float
     matmul_flops: Mapping[str, float]

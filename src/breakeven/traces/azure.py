@@ -39,8 +39,13 @@ def read(path: Path) -> Trace:
     counts = np.array([row[1:] for row in rows], dtype=np.int64).reshape(-1, 2)[good]
     return make_trace(
         Trace(
-            name=path.name, form="azure", arrival_s=arrivals[good], input_tokens=counts[:, 0], output_tokens=counts[:, 1],
-            damaged=len(damaged), damaged_lines=first_lines(damaged),
+            name=path.name,
+            form="azure",
+            arrival_s=arrivals[good],
+            input_tokens=counts[:, 0],
+            output_tokens=counts[:, 1],
+            damaged=len(damaged),
+            damaged_lines=first_lines(damaged),
         )
     )
 

@@ -1,0 +1,137 @@
+"""One lever advised: its settings judged, the best one chosen, its boundaries and what to measure next."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from breakeven import comparisons
+from breakeven.advice import Alternative, LeverAdvice, Metric, Verdict
+from breakeven.boundaries import boundaries
+from breakeven.draws import Draws
+from breakeven.evaluator import Point, evaluate
+from breakeven.judge import Arms, arms, gains, lever_verdict
+from breakeven.lattice import Choice
+from breakeven.lever import Candidate, Lever
+from breakeven.measure import measure_next
+from breakeven.messages import Message
+from breakeven.spec.deployment import Deployment
+
+BOUNDARY_DRAWS = 64
+RANK: Mapping[Verdict, int] = {"pays": 0, "undecided": 1, "does_not_pay": 2, "hurts": 3, "does_not_fit": 4, "not_supported": 5}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """What a lever is judged by: the metric that counts, the least gain worth having, and the draws."""
+
+    metric: Metric
+    threshold: float
+    draws: Draws
+    priced: bool = False
+
+
+def best_arms(lever: Lever, d: Deployment, q: Question) -> tuple[Arms, tuple[Alternative, ...]] | None:
+    """The setting in force, else the supported setting with the best verdict and gain; the others as alternatives."""
+    on_now = lever.setting_on(d)
+    off = lever.remove(d) if on_now is not None else d
+    base = evaluate(off, q.draws)
+    candidates = lever.candidates(d)
+    usable = [c.setting for c in candidates if c.refused is None or c.setting == on_now]
+    if on_now is not None and on_now not in usable:
+        usable.append(on_now)
+    judged = [_judge_setting(lever, off, setting, base, q) for setting in usable]
+    if not judged:
+        return None
+    judged.sort(key=lambda pair: (pair[0].setting != on_now, RANK[pair[1].verdict], -_median(pair[1], q.metric)))
+    (chosen, _), *others = judged
+    refused = (c for c in candidates if c.setting not in usable)
+    return chosen, (*(alternative for _, alternative in others), *(alternative for c in refused for alternative in _refused_setting(c)))
+
+
+def _refused_setting(c: Candidate) -> tuple[Alternative, ...]:
+    return () if c.refused is None else (Alternative(setting=c.setting, metrics={}, verdict="not_supported", because=(c.refused,)),)
+
+
+def _median(alternative: Alternative, metric: Metric) -> float:
+    found = alternative.metrics.get(metric)
+    if found is None:
+        return 0.0
+    return found.gain if found.gain is not None else np.inf
+
+
+def _judge_setting(lever: Lever, off: Deployment, setting: str, base: Point, q: Question) -> tuple[Arms, Alternative]:
+    both = arms(lever, off, setting, q.draws, point_off=base)
+    metrics = gains(both, q.threshold, priced=q.priced)
+    return both, Alternative(
+        setting=setting, metrics=metrics, verdict=lever_verdict(both, metrics, q.metric), because=_reasons(lever, both)
+    )
+
+
+def advise_lever(lever: Lever, d: Deployment, q: Question) -> tuple[LeverAdvice, Choice | None]:
+    """The advice on one lever, and what it would be in a combination."""
+    judged = best_arms(lever, d, q)
+    if judged is None:
+        return _refused(lever, d), None
+    both, alternatives = judged
+    metrics = gains(both, q.threshold, priced=q.priced)
+    verdict = lever_verdict(both, metrics, q.metric)
+    thin = Draws(min(q.draws.size, BOUNDARY_DRAWS), q.draws.seed)
+    extras = comparisons.extras(lever.name, both)
+    advised = LeverAdvice(
+        lever=lever.name,
+        state="off" if lever.setting_on(d) is None else "on",
+        setting=both.setting,
+        verdict=verdict,
+        metrics=metrics,
+        boundaries=boundaries(both, q.metric, q.threshold, thin),
+        ledger=lever.ledger,
+        because=(*_reasons(lever, both), *extras.notes),
+        alternatives=alternatives,
+        set=lever.flags(d, both.setting),
+        unset=lever.unflags(d),
+        accuracy=lever.accuracy,
+        measure_next=measure_next(both, q.metric, q.threshold, q.draws) if verdict == "undecided" else None,
+        schedule=extras.schedule,
+        extra=extras.figures,
+    )
+    return advised, Choice(lever=lever, setting=both.setting, sigma=both.sigma, decided=verdict != "undecided")
+
+
+def _reasons(lever: Lever, a: Arms) -> tuple[Message, ...]:
+    reasons = lever.because(a.on, a.point_off, a.point_on)
+    if a.fits_on and not a.fits_off:
+        return (Message("judge.fits_only_with", {"weights": a.point_off.room.weight_bytes, "usable": _usable(a.off)}), *reasons)
+    if not a.fits_on:
+        return (Message("judge.does_not_fit", {"weights": a.point_on.room.weight_bytes, "usable": _usable(a.on)}), *reasons)
+    return reasons
+
+
+def _usable(d: Deployment) -> float:
+    return d.hardware.device.memory_bytes * d.engine.gpu_memory_utilization
+
+
+def _refused(lever: Lever, d: Deployment) -> LeverAdvice:
+    candidates = lever.candidates(d)
+    reasons = tuple(c.refused for c in candidates if c.refused is not None) or (Message("lever.nothing_here", {"engine": d.engine.name}),)
+    return LeverAdvice(
+        lever=lever.name,
+        state="off",
+        setting=candidates[0].setting if candidates else "",
+        verdict="not_supported",
+        metrics={},
+        boundaries=(),
+        ledger=lever.ledger,
+        because=reasons,
+        alternatives=tuple(
+            Alternative(setting=c.setting, metrics={}, verdict="not_supported", because=(c.refused,))
+            for c in candidates
+            if c.refused is not None
+        ),
+        set={},
+        unset={},
+        accuracy=lever.accuracy,
+        measure_next=None,
+    )

@@ -1,0 +1,87 @@
+"""Where a deployment stands: the operating point as figures, what has to be said about it, and how sure it is."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from breakeven.advice import Interval, OperatingPoint
+from breakeven.efficiencies import is_eager, level
+from breakeven.evaluator import Point
+from breakeven.judge import interval
+from breakeven.ledger.bandwidth import amortised_bytes_per_token
+from breakeven.messages import Message
+from breakeven.spec.deployment import Deployment
+from breakeven.statement import limited_by, read_bytes
+
+OPEN_TTFT_FACTOR = 1.8
+"""Least half-width of an open loop's TTFT, until a simulation answers it."""
+
+
+def operating_point(p: Point, middle: Point, d: Deployment) -> OperatingPoint:
+    """Where the deployment stands, in the median world, with the intervals of the draws."""
+    weights, _ = read_bytes(middle)
+    batch = float(np.median(middle.batch))
+    rate = float(np.median(middle.request_rate)) if middle.request_rate is not None else 0.0
+    output = float(np.median(middle.demand.output_tokens)) if middle.demand.output_tokens is not None else 0.0
+    saturated = bool(np.median(middle.saturated))
+    ttft = float(np.median(middle.ttft_s)) if middle.ttft_s is not None and not saturated else None
+    tokens = rate * output if output else float(np.median(middle.throughput))
+    return OperatingPoint(
+        effective_batch=batch,
+        effective_batch_interval=interval(p.batch),
+        limited_by=limited_by(middle),
+        saturated=saturated,
+        request_rate_per_s=rate,
+        max_request_rate_per_s=float(np.median(middle.max_request_rate)) if middle.max_request_rate is not None else 0.0,
+        output_tokens_per_s=tokens,
+        step_s=float(np.median(middle.step_s)),
+        tpot_s=float(np.median(middle.tpot_s)),
+        tpot_interval=interval(p.tpot_s),
+        amortised_s_per_token=float(amortised_bytes_per_token(float(np.median(weights)), batch)) / d.hardware.device.bandwidth_bytes_per_s,
+        ttft_s=ttft,
+        ttft_interval=_ttft_interval(p),
+        e2e_s=float(np.median(middle.e2e_s)) if ttft is not None and middle.e2e_s is not None else None,
+        prefill_share=float(np.median(middle.prefill_share)),
+        mean_context_tokens=float(np.median(middle.demand.context_tokens)),
+        tokens_per_round=float(np.median(middle.tau)),
+        replicas=d.replicas,
+    )
+
+
+def _ttft_interval(p: Point) -> Interval:
+    """In an open loop at least × 1.8 each way, until a simulation answers it."""
+    if p.ttft_s is None:
+        return Interval(median=None, low=None, high=None)
+    found = interval(p.ttft_s)
+    if p.demand.mode != "open" or found.median is None:
+        return found
+    low = found.median / OPEN_TTFT_FACTOR if found.low is None else min(found.low, found.median / OPEN_TTFT_FACTOR)
+    high = None if found.high is None else max(found.high, found.median * OPEN_TTFT_FACTOR)
+    return Interval(median=found.median, low=low, high=high)
+
+
+def warnings(d: Deployment, p: Point) -> tuple[Message, ...]:
+    """What the reader has to know about these figures."""
+    found = []
+    if p.demand.mode == "open" and p.ttft_s is not None:
+        found.append(Message("judge.warn_open_ttft", {}))
+    if is_eager(d.engine):
+        found.append(Message("judge.warn_eager", {}))
+    if d.slo.tails:
+        found.append(Message("judge.warn_tails", {"keys": ", ".join(d.slo.tails)}))
+    if d.workload.prefix_hit_rate is None:
+        found.append(Message("judge.warn_hits_unknown", {}))
+    longest = d.model.max_context
+    if longest is not None and p.demand.input_tokens is not None and p.demand.output_tokens is not None:
+        most = float(np.max(np.asarray(p.demand.input_tokens) + np.asarray(p.demand.output_tokens)))
+        if most > longest:
+            found.append(Message("judge.warn_context", {"asked": most, "longest": longest}))
+    return tuple(found)
+
+
+def how_sure(d: Deployment) -> Message:
+    """Where the efficiencies come from, and how near that is."""
+    known = level(d.engine, d.hardware.device.family)
+    return Message(
+        f"judge.sure_{known}", {"engine": d.engine.name, "family": d.hardware.device.family, "confidence": d.hardware.device.confidence}
+    )
