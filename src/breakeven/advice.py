@@ -42,9 +42,9 @@ class OperatingPoint:
     effective_batch_interval: Interval
     limited_by: LimitedBy
     saturated: bool
-    request_rate_per_s: float
+    request_rate_per_s: float | None
     """All replicas together."""
-    max_request_rate_per_s: float
+    max_request_rate_per_s: float | None
     output_tokens_per_s: float
     """All replicas together."""
     step_s: float

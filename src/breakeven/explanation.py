@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from breakeven.advice import Explanation, Line
-from breakeven.evaluator import Point, evaluate
+from breakeven.evaluator import LEAST_BATCH, Point, evaluate
 from breakeven.judge import ratio
 from breakeven.ledger.step import parts
 from breakeven.lever import Lever
@@ -18,14 +18,15 @@ from breakeven.statement import covered, read_bytes, ridge_batch, stage_batch, s
 from breakeven.units import WRITERS, significant
 
 SOURCES: Mapping[str, str] = {
-    "memory": "docs/theory/memory.md",
-    "bandwidth": "docs/theory/bandwidth.md",
-    "compute": "docs/theory/compute.md",
-    "step": "docs/theory/step.md",
-    "operating_point": "docs/theory/operating-point.md",
-    "speculation": "docs/theory/speculation.md",
-    "levers": "docs/theory/levers.md",
+    "memory": "Kwon et al. 2023 (paged KV); docs/theory/memory.md",
+    "bandwidth": "Pope et al. 2022 (bytes per step); docs/theory/bandwidth.md",
+    "compute": "Williams et al. 2009 (roofline, ridge point); docs/theory/compute.md",
+    "step": "Williams et al. 2009 (roofline), fixed costs from fits of public runs; docs/theory/step.md",
+    "operating_point": "Little 1961, birth–death equilibrium; docs/theory/operating-point.md",
+    "speculation": "Leviathan et al. 2023, equation 1; docs/theory/speculation.md",
+    "levers": "definition; docs/theory/levers.md",
 }
+"""Where the formulas of a page come from."""
 
 
 class Part(NamedTuple):
@@ -127,7 +128,16 @@ def traffic_lines(p: Point) -> list[Line]:
             Part(weights + kv, "bytes"),
             template="{} / {}",
         ),
-        line("FLOP", "linear + attention", linear + attention, "number", "compute", linear, attention, template="{} + {}"),
+        line(
+            "FLOP",
+            "linear + attention",
+            linear + attention,
+            "flop",
+            "compute",
+            Part(linear, "flop"),
+            Part(attention, "flop"),
+            template="{} + {}",
+        ),
         line("b*", "n* / (k + 1)", ridge_batch(p), "number", "compute", _middle(ridge_batch(p)) * p.rows, p.rows, template="{} / {}"),
     ]
     return lines
@@ -135,7 +145,7 @@ def traffic_lines(p: Point) -> list[Line]:
 
 def time_lines(p: Point) -> list[Line]:
     """Seconds of a step by part, the round, and the time per token."""
-    share = {name: _middle(p.time_factor * value) for name, value in parts(p.cost, np.maximum(p.batch, 1e-3)).items()}
+    share = {name: _middle(p.time_factor * value) for name, value in parts(p.cost, np.maximum(p.batch, LEAST_BATCH)).items()}
     formulas = {
         "dense": "smoothmax(bytes/(BW·η·φ), FLOP·δ/(F·η_f))",
         "experts": "smoothmax(coverage·bytes/(BW·η·φ), FLOP·δ/(F·η_f))",

@@ -12,35 +12,38 @@ from breakeven.ledger.bandwidth import amortised_bytes_per_token
 from breakeven.messages import Message
 from breakeven.spec.deployment import Deployment
 from breakeven.statement import limited_by, read_bytes
+from breakeven.stats import Array
 
 OPEN_TTFT_FACTOR = 1.8
 """Least half-width of an open loop's TTFT, until a simulation answers it."""
+
+
+def _middle(value: Array | float | None) -> float | None:
+    return None if value is None else float(np.median(value))
 
 
 def operating_point(p: Point, middle: Point, d: Deployment) -> OperatingPoint:
     """Where the deployment stands, in the median world, with the intervals of the draws."""
     weights, _ = read_bytes(middle)
     batch = float(np.median(middle.batch))
-    rate = float(np.median(middle.request_rate)) if middle.request_rate is not None else 0.0
-    output = float(np.median(middle.demand.output_tokens)) if middle.demand.output_tokens is not None else 0.0
+    rate, output = _middle(middle.request_rate), _middle(middle.demand.output_tokens)
     saturated = bool(np.median(middle.saturated))
-    ttft = float(np.median(middle.ttft_s)) if middle.ttft_s is not None and not saturated else None
-    tokens = rate * output if output else float(np.median(middle.throughput))
+    tokens = rate * output if rate is not None and output is not None else float(np.median(middle.throughput))
     return OperatingPoint(
         effective_batch=batch,
         effective_batch_interval=interval(p.batch),
         limited_by=limited_by(middle),
         saturated=saturated,
         request_rate_per_s=rate,
-        max_request_rate_per_s=float(np.median(middle.max_request_rate)) if middle.max_request_rate is not None else 0.0,
+        max_request_rate_per_s=_middle(middle.max_request_rate),
         output_tokens_per_s=tokens,
         step_s=float(np.median(middle.step_s)),
         tpot_s=float(np.median(middle.tpot_s)),
         tpot_interval=interval(p.tpot_s),
         amortised_s_per_token=float(amortised_bytes_per_token(float(np.median(weights)), batch)) / d.hardware.device.bandwidth_bytes_per_s,
-        ttft_s=ttft,
+        ttft_s=None if saturated else _middle(middle.ttft_s),
         ttft_interval=_ttft_interval(p),
-        e2e_s=float(np.median(middle.e2e_s)) if ttft is not None and middle.e2e_s is not None else None,
+        e2e_s=None if saturated else _middle(middle.e2e_s),
         prefill_share=float(np.median(middle.prefill_share)),
         mean_context_tokens=float(np.median(middle.demand.context_tokens)),
         tokens_per_round=float(np.median(middle.tau)),

@@ -58,10 +58,16 @@ def gain_text(value: float) -> str:
     return f"×{value:.2f}" if isfinite(value) else "×∞"
 
 
+def flop_text(value: float) -> str:
+    """Floating-point operations in decimal units."""
+    return _scaled(value, ((1e15, "PFLOP"), (1e12, "TFLOP"), (1e9, "GFLOP"), (1e6, "MFLOP"), (1.0, "FLOP")))
+
+
 WRITERS: Mapping[str, Callable[[float], str]] = {
     "bytes": bytes_text,
     "time": time_text,
     "number": significant,
+    "flop": flop_text,
     "tokens": tokens_text,
     "percent": percent_text,
     "gain": gain_text,

@@ -1,0 +1,100 @@
+"""The workload as numbers: lengths, reuse, and what sets the batch; drawn, and for one replica."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from breakeven.draws import Draws
+from breakeven.errors import InputError
+from breakeven.ledger import prefill
+from breakeven.spec.deployment import Deployment
+from breakeven.spec.workload import Workload
+from breakeven.stats import Array
+
+Mode = Literal["open", "closed", "pinned"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Demand:
+    """The workload as numbers, drawn: lengths, reuse, and what sets the batch."""
+
+    mode: Mode
+    input_tokens: Array | float | None
+    output_tokens: Array | float | None
+    context_tokens: Array | float
+    new_tokens: Array | float
+    attention_input: Array | float
+    """E[I²]/E[I]: the prompt length whose attention per token is the mean one."""
+    hit_rate: Array | float
+    rate: Array | float | None
+    """Requests a second of one replica."""
+    clients: Array | float | None
+    batch: Array | float | None
+
+
+def mode_of(workload: Workload) -> Mode:
+    """Which of the three ways of arriving the workload states."""
+    if workload.batch is not None:
+        return "pinned"
+    return "closed" if workload.concurrency is not None else "open"
+
+
+def demand(d: Deployment, draws: Draws) -> Demand:
+    """The workload drawn; a trace's moments keep their shape when a mean is moved."""
+    w = d.workload
+    given = {
+        name: draws.value(name, value)
+        for name, value in (("input_tokens", w.input_tokens), ("output_tokens", w.output_tokens))
+        if value is not None
+    }
+    prompt, output = given.get("input_tokens"), given.get("output_tokens")
+    cross, square, prompt_square = _shape(w)
+    if w.batch is not None and w.context_tokens is not None:
+        context = draws.value("context_tokens", w.context_tokens)
+    elif prompt is not None and output is not None:
+        context = prompt * cross + output * square / 2
+    else:
+        raise InputError("lengths_missing")
+    hit = draws.value("prefix_hit_rate", w.prefix_hit_rate) if w.prefix_hit_rate is not None and d.engine.enable_prefix_caching else 0.0
+    attention_input = prompt * prompt_square if prompt is not None else 0.0
+    new = prefill.new_tokens(attention_input, hit, d.engine.block_size) if prompt is not None else 0.0
+    rate = draws.value("request_rate", w.request_rate) / d.replicas if w.request_rate is not None else None
+    clients = draws.value("concurrency", w.concurrency) / d.replicas if w.concurrency is not None else None
+    batch = draws.value("batch", w.batch) if w.batch is not None else None
+    mode = mode_of(w)
+    if mode == "open" and rate is None:
+        raise InputError("arrivals_missing")
+    return Demand(
+        mode=mode,
+        input_tokens=prompt,
+        output_tokens=output,
+        context_tokens=context,
+        new_tokens=new,
+        attention_input=attention_input,
+        hit_rate=hit,
+        rate=rate,
+        clients=clients,
+        batch=batch,
+    )
+
+
+def _shape(w: Workload) -> tuple[float, float, float]:
+    """E[IO]/(E[I]·E[O]), E[O²]/E[O]² and E[I²]/E[I]²; all 1 for constant lengths."""
+    if w.lengths is None:
+        return 1.0, 1.0, 1.0
+    m = w.lengths
+    return (
+        m.mean_input_output / (m.mean_input * m.mean_output),
+        m.mean_output_squared / m.mean_output**2,
+        m.mean_input_squared / m.mean_input**2,
+    )
+
+
+def tokens_held(load: Demand, reserves_whole: bool) -> Array | float:
+    """Cached tokens a running sequence holds: I + O where the engine reserves, its mean context where it grows."""
+    if load.input_tokens is None or load.output_tokens is None:
+        return load.context_tokens
+    if reserves_whole:
+        return load.input_tokens + load.output_tokens
+    return load.context_tokens
