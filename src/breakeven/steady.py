@@ -15,7 +15,11 @@ from breakeven.stats import Array, Flags
 
 Step = Callable[[Array], Array | float]
 DENSE_NODES = 8
-NODE_RATIO = 1.25
+NODE_RATIO = 1.15
+STRETCH = 1.1
+STEEPEST = 0.995
+SPREADS = 6.0
+"""How far beyond the mean batch states are summed one by one; a geometric tail follows."""
 FAST_STEPS = 8
 CLOSED_STEPS = 16
 
@@ -47,7 +51,7 @@ def max_request_rate(
 
 
 def states(most: int) -> Array:
-    """Batches at which the step time is evaluated: every one to 8, then growing by a quarter."""
+    """Batches at which the step time is evaluated: every one to 8, then growing by a seventh."""
     nodes = list(range(1, min(most, DENSE_NODES) + 1))
     while nodes[-1] < most:
         nodes.append(min(most, max(nodes[-1] + 1, int(nodes[-1] * NODE_RATIO))))
@@ -55,17 +59,27 @@ def states(most: int) -> Array:
 
 
 def _log_steps(step: Step, cap: Array, most: int) -> Array:
-    """ln t_step at 1 … most (no further than the cap), interpolated between nodes: it is smooth. Shape (most, …)."""
+    """ln t_step at 1 … most (no further than the cap), straight between nodes: exact where the step grows by so much a sequence."""
     nodes = states(most)
     shape = (-1,) + (1,) * cap.ndim
-    logs = np.log(step(np.minimum(nodes.reshape(shape), cap)))
-    logs = np.broadcast_to(logs, np.broadcast_shapes(logs.shape, (len(nodes),) + (1,) * cap.ndim))
-    if len(nodes) == most:
-        return logs
+    times = np.asarray(step(nodes.reshape(shape)), dtype=float)
+    times = np.broadcast_to(times, np.broadcast_shapes(times.shape, (len(nodes),) + (1,) * cap.ndim))
     whole = np.arange(1, most + 1, dtype=float)
-    right = np.clip(np.searchsorted(nodes, whole), 1, len(nodes) - 1)
-    weight = ((whole - nodes[right - 1]) / (nodes[right] - nodes[right - 1])).reshape(shape)
-    return np.asarray(logs[right - 1] * (1 - weight) + logs[right] * weight)
+    if len(nodes) < most:
+        right = np.clip(np.searchsorted(nodes, whole), 1, len(nodes) - 1)
+        weight = ((whole - nodes[right - 1]) / (nodes[right] - nodes[right - 1])).reshape(shape)
+        times = times[right - 1] * (1 - weight) + times[right] * weight
+    if float(np.min(cap)) < most:
+        times = np.where(whole.reshape(shape) > cap, step(cap), times)
+    return np.asarray(np.log(times))
+
+
+def _looked_at(step: Step, calm: Array, cap: Array) -> int:
+    """States to sum over: six spreads above the mean. Where a step grows by ε % for 1 % more sequences, their variance is b/(1 − ε)."""
+    here = np.minimum(1 + calm, cap)
+    growth = np.log(step(here * STRETCH) / step(here)) / np.log(STRETCH)
+    spread = np.sqrt(calm / (1 - np.clip(growth, 0.0, STEEPEST)))
+    return int(np.ceil(min(float(np.max(cap)), float(np.max(calm + SPREADS * spread + 30)))))
 
 
 def open_loop(
@@ -83,8 +97,7 @@ def open_loop(
     limit = max_request_rate(step(cap), tau, output, cap, interference_s)
     fast = fast_open_loop(step, tau, rate, output, cap, interference_s)
     saturated = rate >= limit
-    calm = np.where(saturated, 0.0, fast.batch)
-    most = int(np.ceil(min(float(np.max(cap)), float(np.max(calm + 10 * np.sqrt(calm) + 30)))))
+    most = _looked_at(step, np.where(saturated, 0.0, fast.batch), cap)
     served = np.minimum(rate, limit)
     log_ratio = _log_steps(step, cap, most) + np.log(served * output / (tau * (1 - served * interference_s)))
     whole = np.arange(1, most + 1, dtype=float).reshape((-1,) + (1,) * log_ratio[0].ndim)
@@ -93,13 +106,20 @@ def open_loop(
     log_mass = np.cumsum(log_ratio, axis=0)
     top = np.maximum(log_mass.max(axis=0), 0.0)
     mass = np.exp(log_mass - top)
-    tail_ratio = np.minimum(np.exp(log_ratio[-1]), 1 - 1e-9)
-    beyond = mass[-1] * tail_ratio / (1 - tail_ratio)
+    beyond, beyond_running, beyond_queue = _tail(mass[-1], np.minimum(np.exp(log_ratio[-1]), 1 - 1e-9), float(most), cap)
     total = np.exp(-top) + mass.sum(axis=0) + beyond
-    batch = ((mass * running).sum(axis=0) + beyond * np.minimum(float(most), cap)) / total
-    queue = ((mass * (whole - running)).sum(axis=0) + beyond * (np.maximum(most - cap, 0.0) + 1 / (1 - tail_ratio))) / total
-    queue = np.where(np.minimum(most, cap) < cap, 0.0, queue)
+    batch = ((mass * running).sum(axis=0) + beyond_running) / total
+    queue = ((mass * (whole - running)).sum(axis=0) + beyond_queue) / total
     return _finish(step, tau, served, output, cap, interference_s, saturated, np.minimum(batch, cap), queue)
+
+
+def _tail(last: Array, ratio: Array, most: float, cap: Array) -> tuple[Array, Array, Array]:
+    """Sums over the states beyond the last, π_j = last·ratio^j: of π, of π·running, and of π·waiting, running = min(most + j, cap)."""
+    gap, surplus = np.maximum(cap - most, 0.0), np.maximum(most - cap, 0.0)
+    mass = last * ratio / (1 - ratio)
+    reaches_cap = ratio**gap
+    running = mass * (np.minimum(most, cap) + (1 - reaches_cap) / (1 - ratio))
+    return mass, running, mass * (surplus + reaches_cap / (1 - ratio))
 
 
 def _finish(

@@ -44,9 +44,10 @@ DEVICES = (
 MODELS = (
     (r"MiniMax-M2\.5", "minimax-m2.5"), (r"gpt-oss-120b", "gpt-oss-120b"), (r"gpt-oss-20b", "gpt-oss-20b"), (r"DeepSeek-(R1|V3)", "deepseek-v3"),
     (r"Qwen3-30B-A3B", "qwen3-30b-a3b"), (r"Qwen3-(\d+)B", r"qwen3-\1b"), (r"Qwen2\.5-0\.5B", "qwen2.5-0.5b"), (r"Mixtral-8x7B", "mixtral-8x7b"),
-    (r"Mistral-7B", "mistral-7b-v0.3"), (r"Yi-34B", "yi-34b"), (r"GPT-J", "gpt-j-6b"), (r"OPT-13B", "opt-13b"), (r"VILA1\.5-(3B|13B)", None),
+    (r"Mistral-7B", "mistral-7b-v0.3"), (r"Yi-34B", "yi-34b"), (r"GPT-J", "gpt-j-6b"), (r"OPT-13B", "opt-13b"), (r"VILA", None),
     (r"Llama-?3\.3-70B", "llama-3.3-70b"), (r"Llama-?3\.1-70B", "llama-3.1-70b"), (r"Llama-?3\.1-8B", "llama-3.1-8b"),
     (r"Llama-?3.*70B", "llama-3-70b"), (r"Llama-?3.*8B", "llama-3-8b"), (r"Llama-?2.*70B", "llama-2-70b"), (r"Llama-?(2-|2-chat-)?13B", "llama-2-13b"),
+    (r"Llama-?(2-|2-chat-)?7B", "llama-2-7b"),
 )  # fmt: skip
 ENGINES = (
     (r"vllm-ascend", None), (r"vllm \(version blank\)|^vllm$", "vllm main"), (r"vLLM (\d[\w.]*)", r"vllm \1"), (r"SGLang (\d[\w.]*)", r"sglang \1"),
@@ -91,6 +92,8 @@ def first(patterns: tuple[tuple[str, str | None], ...], text: str, what: str) ->
 
 
 def number(text: str, what: str) -> float:
+    if text.startswith("ShareGPT"):
+        return {"prompt": 230.0, "output": 240.0}[what]
     match = re.fullmatch(r"~?(\d+)( \(.*\))?", text)
     if match is None:
         raise LeftOut(f"{what}: {text or 'not stated'}")
@@ -119,9 +122,13 @@ def base(row: Row, model_of: ModelOf) -> Deployment:
         raise LeftOut(f"model: {name}")
     engine, _, version = first(ENGINES, row["engine"], "engine").partition(" ")
     tp = devices_used(row["parallelism"] or "TP1")
+    if engine == "llamacpp":
+        # Layers split over cards: the memory of all of them, the speed of one.
+        device = replace(device, memory_bytes=device.memory_bytes * int(row["n_gpus"]))
     settings = Engine(
         name=engine, version=version, tensor_parallel_size=tp, max_num_seqs=4096, kv_cache_dtype="bf16", enable_prefix_caching=False,
-        kv_reserve="whole" if engine == "trtllm" else "grow", gpu_memory_utilization=0.93, runtime_reserve_bytes=3e9,
+        kv_reserve="whole" if engine == "trtllm" else "grow", gpu_memory_utilization=0.93 if engine != "llamacpp" else 1.0,
+        runtime_reserve_bytes=3e9 if engine != "llamacpp" else 0.5e9,
     )  # fmt: skip
     return Deployment(
         model=replace(model, stored={}, kv_scheme=None), hardware=Hardware(device=device, count=tp), engine=settings, workload=Workload()
@@ -178,7 +185,7 @@ def speed(row: Row) -> tuple[str, Callable[[Deployment], float]]:
     if metric.startswith("prefill"):
         tokens = number(prompt, "prompt")
         return "prefill", lambda d: 1.0 / float(closed(d, 1.0, tokens, 2.0).prefill_alone_s)
-    i, o = number(prompt, "prompt"), number(output, "output")
+    i, o = number(prompt, "prompt"), number(output or (prompt if prompt.startswith("ShareGPT") else ""), "output")
     if metric.startswith("offline") or "all requests at once" in row["lever_setting"]:
         requests = number(batch, "requests")
         return "at once", lambda d: at_once(d, requests, i, o)
