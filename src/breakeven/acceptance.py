@@ -66,9 +66,13 @@ def _from_positions(positions: tuple[float, ...], exponent: float) -> Curve:
     return Curve(decay=-np.log(min(last, 1 - 1e-12)) / len(positions) ** exponent, exponent=exponent, measured=positions)
 
 
-def given(acceptance: Acceptance, drafted: int, exponent: float, draws: Draws) -> Curve:
-    """The curve of an acceptance in whatever form it was given; ``drafted`` is the k it was measured at unless it says."""
+def given(acceptance: Acceptance, drafted: int, exponent: float, draws: Draws, *, nodes: int | None = None) -> Curve:
+    """The curve of an acceptance in whatever form it was given; ``drafted`` is the k it was measured at unless it says.
+
+    A rate is accepted over drafted: of a tree, over all its drafted ``nodes`` (k for a chain).
+    """
     k = acceptance.k or drafted
+    of = nodes if nodes is not None and acceptance.k is None else k
     if acceptance.cumulative is not None:
         return _from_positions(acceptance.cumulative, exponent)
     if acceptance.conditional is not None:
@@ -77,7 +81,8 @@ def given(acceptance: Acceptance, drafted: int, exponent: float, draws: Draws) -
         alpha = np.clip(draws.value("acceptance", acceptance.alpha), 1e-9, 1 - 1e-12)
         return Curve(decay=-np.log(alpha), exponent=1.0)
     if acceptance.rate is not None:
-        return Curve(decay=decay_of_length(1.0 + k * draws.value("acceptance", acceptance.rate), k, exponent), exponent=exponent)
+        accepted = np.minimum(of * draws.value("acceptance", acceptance.rate), k)
+        return Curve(decay=decay_of_length(1.0 + accepted, k, exponent), exponent=exponent)
     if acceptance.length is None:
         raise InputError("acceptance_empty")
     length = draws.value("acceptance", acceptance.length)
@@ -86,7 +91,15 @@ def given(acceptance: Acceptance, drafted: int, exponent: float, draws: Draws) -
     return Curve(decay=decay_of_length(length, k, exponent), exponent=exponent)
 
 
-def prior(method: str, task: str | None, context_tokens: Array | float, drafted: int, draws: Draws) -> Curve:
+def tree_factor(topk: int, rows: int) -> float:
+    """Factor on λ of a tree of drafts: 1 for a chain; small trees accept less than the chain of their depth, wide ones more."""
+    sheet = table("acceptance")["tree"]
+    if topk <= 1:
+        return 1.0
+    return float(sheet["wide"] if rows >= sheet["wide_from"] else sheet["small"])
+
+
+def prior(method: str, task: str | None, context_tokens: Array | float, drafted: int, draws: Draws, *, tree: float = 1.0) -> Curve:
     """The prior of a method on a task; between tasks (None) the draws spread over all of them. Long contexts accept less.
 
     λ moves on a logarithmic scale from the task's value at 4 k tokens to the method's long-context value at 16 k.
@@ -98,7 +111,7 @@ def prior(method: str, task: str | None, context_tokens: Array | float, drafted:
     log_decay = centre + far * np.maximum(np.log(sheet["long"]) - centre, 0.0)
     spread = (sheet["sd"] ** 2 + (0.0 if task else float(np.var(logs)) * _slope(np.exp(centre), drafted, sheet["g"]) ** 2)) ** 0.5
     z = draws.normal(f"acceptance:{method}")
-    return Curve(decay=np.exp(log_decay + z * spread / _slope(np.exp(centre), drafted, sheet["g"])), exponent=sheet["g"])
+    return Curve(decay=tree * np.exp(log_decay + z * spread / _slope(np.exp(centre), drafted, sheet["g"])), exponent=sheet["g"])
 
 
 def _slope(decay: float, drafted: int, exponent: float) -> float:

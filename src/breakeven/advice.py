@@ -211,6 +211,10 @@ class LeverAdvice:
     extra: Mapping[str, object] = field(default_factory=dict)
     """What only this lever has: best k range, static-batching comparison, next devices."""
 
+    def gain(self, metric: Metric) -> Gain:
+        """The gain in a metric; a KeyError names a metric that the workload does not define."""
+        return self.metrics[metric]
+
 
 @dataclass(frozen=True, kw_only=True)
 class RuleOfThumb:

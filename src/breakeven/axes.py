@@ -37,7 +37,8 @@ def move(d: Deployment, axis: Axis, values: Array | float) -> Deployment:
     if axis == "prefix_hit_rate":
         return replace(d, workload=replace(w, prefix_hit_rate=values))
     if axis == "acceptance_length":
-        return replace(d, workload=replace(w, acceptance=Acceptance(length=values)))
+        k = d.engine.speculative.num_speculative_tokens if d.engine.speculative is not None else None
+        return replace(d, workload=replace(w, acceptance=Acceptance(length=values, k=k)))
     if axis == "output_tokens":
         return replace(d, workload=replace(w, output_tokens=values, context_tokens=None))
     if axis == "draft_tokens":
@@ -80,7 +81,7 @@ def grid(d: Deployment, point: Point, axis: Axis) -> Grid | None:
     if axis == "output_tokens":
         return _log(axis, 8.0, 8192.0, here["output_tokens"]) if lengths else None
     if axis == "request_rate":
-        if not lengths or point.max_request_rate is None:
+        if point.demand.mode != "open" or point.max_request_rate is None:
             return None
         most = float(np.median(point.max_request_rate))
         return _log(axis, most / 300, most * 1.5, here["request_rate"])

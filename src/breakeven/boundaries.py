@@ -42,34 +42,22 @@ def _gain_at(arms: Arms, axis: Axis, value: Array | float, metric: Metric, draws
 
 
 def crossings(values: Array, gain: Array, level: float, *, logarithmic: bool) -> Array:
-    """Where a curve crosses a level, by interpolation between neighbours (on the axis' own scale)."""
+    """Where a curve crosses a level, by interpolation between neighbours (on the axis' own scale); the ends of a stretch on it count."""
     x = np.log(values) if logarithmic else values
     y = np.clip(gain, 0.0, 1e6) - level
-    at = np.flatnonzero(np.sign(y[:-1]) * np.sign(y[1:]) < 0)
+    at = np.flatnonzero((y[:-1] >= 0) != (y[1:] >= 0))
     found = x[at] + (x[at + 1] - x[at]) * (-y[at]) / (y[at + 1] - y[at])
     return np.exp(found) if logarithmic else found
 
 
 def pays_on(values: Array, gain: Array, level: float, *, logarithmic: bool) -> tuple[tuple[float | None, float | None], ...]:
     """Intervals with gain ≥ level; None where one runs on past what was looked at."""
-    above = gain >= level
-    edges = crossings(values, gain, level, logarithmic=logarithmic)
-    found: list[tuple[float | None, float | None]] = []
-    start: float | None = None
-    inside = bool(above[0])
-    edge = iter(edges)
-    for i in range(1, len(values)):
-        if bool(above[i]) == inside:
-            continue
-        at = float(next(edge, values[i]))
-        if inside:
-            found.append((start, at))
-        else:
-            start = at
-        inside = not inside
-    if inside:
-        found.append((start, None))
-    return tuple(found)
+    edges: list[float | None] = [float(place) for place in crossings(values, gain, level, logarithmic=logarithmic)]
+    if gain[0] >= level:
+        edges.insert(0, None)
+    if len(edges) % 2:
+        edges.append(None)
+    return tuple(zip(edges[::2], edges[1::2], strict=True))
 
 
 def _spread(at: float, values: Array, gain: Array, *, logarithmic: bool) -> BreakEven:
@@ -77,7 +65,7 @@ def _spread(at: float, values: Array, gain: Array, *, logarithmic: bool) -> Brea
     x = np.log(values) if logarithmic else values
     here = np.log(at) if logarithmic else at
     y = np.clip(gain, 0.0, 1e6) - 1.0
-    change = np.sign(y[:-1]) * np.sign(y[1:]) < 0
+    change = (y[:-1] >= 0) != (y[1:] >= 0)
     slope = np.where(change, y[1:] - y[:-1], 1.0)
     place = np.where(change, x[:-1, None] + (x[1:] - x[:-1])[:, None] * (-y[:-1]) / slope, np.inf)
     nearest = np.take_along_axis(place, np.abs(np.where(np.isfinite(place), place, 1e30) - here).argmin(axis=0)[None], axis=0)[0]

@@ -58,6 +58,13 @@ def engine_defaults(name: str, version: str | None = None, device: Device | None
     return found
 
 
+@cache
+def flags(lever: str, way: Literal["on", "off"]) -> Mapping[str, str]:
+    """Engine to the flag that turns a lever on or off; {setting} stands for the setting."""
+    found = {name: engine_defaults(name).flags.get(lever, {}).get(way) for name in names("engines")}
+    return {name: text for name, text in found.items() if text is not None}
+
+
 def _path(kind: Kind, name: str, dirs: tuple[Path, ...]) -> Path:
     """The file of a name: directly, by the index, or by reading the aliases of files that the index does not know."""
     direct = _file(kind, name, dirs)

@@ -105,7 +105,7 @@ def extras(lever: str, a: Arms) -> Extras:
 
 def speculation_extras(a: Arms) -> Extras:
     """The range of k that is as good as the best, and k by batch size as vLLM takes it."""
-    method, _ = speculation.parse(a.setting)
+    method = speculation.parse(a.setting).method
     best, (low, high) = speculation.best_k(a.off, method)
     steps = speculation.schedule(a.off, method, min(int(np.median(a.point_off.cap)), LARGEST_SCHEDULED))
     schedule = json.dumps({"num_speculative_tokens_per_batch_size": steps}) if a.off.engine.name == "vllm" else None

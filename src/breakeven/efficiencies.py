@@ -44,7 +44,6 @@ class Efficiencies:
     round_sequence_s: float
     tree_s: float
     draft_pass_s: float
-    draft_layer_s: float
     draft_bandwidth: float
     lookup_s: float
     width_penalty: float
@@ -115,7 +114,6 @@ def _prior(engine: str, eager: bool) -> Efficiencies:
         round_sequence_s=spec[rounds[1]],
         tree_s=spec["tree_s"],
         draft_pass_s=spec["draft_pass_s"] * layer,
-        draft_layer_s=spec["draft_layer_s"] * layer,
         draft_bandwidth=spec["draft_bandwidth"],
         lookup_s=spec["lookup_s"],
         width_penalty=spec["width_penalty"],

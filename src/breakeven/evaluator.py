@@ -17,8 +17,6 @@ from breakeven.ledger.step import StepCost, step_cost, step_time
 from breakeven.spec.deployment import Deployment
 from breakeven.stats import Array, Flags
 
-LEAST_BATCH = 1e-3
-"""The batch whose step time stands for a replica that is nearly always idle."""
 TTFT_STEPS = 3
 
 
@@ -113,15 +111,22 @@ class Solved:
     top_rate: Array
 
 
+def acceptance_known(d: Deployment) -> bool:
+    """Whether the acceptance of the method in force is given; what another method accepts says nothing of it."""
+    accepted, speculative = d.workload.acceptance, d.engine.speculative
+    return accepted is not None and (speculative is None or accepted.method in (None, draft.method_of(speculative)))
+
+
 def curve(d: Deployment, context_tokens: Array | float, draws: Draws) -> acceptance.Curve | None:
     """The acceptance curve in force: as given, else the prior of the method and task; None without speculation."""
     speculative = d.engine.speculative
     if speculative is None:
         return None
     method, k = draft.method_of(speculative), speculative.num_speculative_tokens
-    if d.workload.acceptance is not None:
-        return acceptance.given(d.workload.acceptance, k, float(table("acceptance")[method]["g"]), draws)
-    return acceptance.prior(method, d.workload.task, context_tokens, k, draws)
+    if d.workload.acceptance is not None and acceptance_known(d):
+        return acceptance.given(d.workload.acceptance, k, float(table("acceptance")[method]["g"]), draws, nodes=speculative.rows - 1)
+    tree = acceptance.tree_factor(speculative.topk, speculative.rows)
+    return acceptance.prior(method, d.workload.task, context_tokens, k, draws, tree=tree)
 
 
 def evaluate(d: Deployment, draws: Draws = MEDIAN, *, noise: Noise | None = None, exact: bool = True) -> Point:
@@ -163,7 +168,8 @@ def _prompts(d: Deployment, s: Shard, e: Efficiencies, load: Demand, factor: Arr
     scale = load.input_tokens / load.attention_input
     shared = factor * scale * prefill.shared_s(s, e, load.new_tokens, load.attention_input)
     alone = factor * prefill.alone_s(s, e, load.new_tokens * scale, load.input_tokens)
-    taken = e.interference * shared if d.engine.enable_chunked_prefill else alone
+    beside = d.engine.enable_chunked_prefill or d.engine.mixes_prompts
+    taken = e.interference * shared if beside else alone
     between = (e.ttft_between**2 - e.tpot_between**2) ** 0.5 * draws.normal("offset:ttft")
     within = (e.ttft_within**2 - e.tpot_within**2) ** 0.5 * draws.normal("within:ttft")
     return Prompts(alone_s=alone, interference_s=taken / s.pipeline_parallel, residual=np.exp(between + within))
@@ -175,7 +181,7 @@ def _open(x: Setting, *, exact: bool) -> Solved:
     rate = 0.0 if x.demand.rate is None else x.demand.rate
     found = solver(x.step, x.tau, rate, x.output, x.cap, x.prompts.interference_s)
     decode = np.maximum(x.output - 1, 0.0) * found.tpot_s
-    step_s = x.step(np.maximum(found.batch, LEAST_BATCH))
+    step_s = x.step(found.batch)
     others, ttft = found.batch, np.zeros_like(step_s)
     for _ in range(TTFT_STEPS):
         ttft = x.prompt(step_s, others, decode / (decode + ttft + 1e-12))
@@ -211,7 +217,7 @@ def _pinned(x: Setting) -> Solved:
 def _point(x: Setting, solved: Solved) -> Point:
     """The point with all that it was made of."""
     found, replicas = solved.found, x.deployment.replicas
-    step_s = x.step(np.maximum(found.batch, LEAST_BATCH))
+    step_s = x.step(found.batch)
     has_output = x.demand.output_tokens is not None
     decode = np.maximum(x.output - 1, 0.0) * found.tpot_s
     tokens = solved.top_rate * x.output if has_output else found.batch * x.tau / step_s

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from breakeven.advice import Explanation, Line
-from breakeven.evaluator import LEAST_BATCH, Point, evaluate
+from breakeven.evaluator import Point, evaluate
 from breakeven.judge import ratio
 from breakeven.ledger.step import parts
 from breakeven.lever import Lever
@@ -99,12 +99,14 @@ def memory_lines(p: Point, d: Deployment) -> list[Line]:
 
 def traffic_lines(p: Point) -> list[Line]:
     """Bytes and FLOP of a step."""
-    s, b = p.shard, _middle(stage_batch(p))
-    kv_each = _middle(p.room.sequence_bytes)
+    return [*byte_lines(p), *flop_lines(p)]
 
+
+def byte_lines(p: Point) -> list[Line]:
+    """Bytes a step reads: weights, cache, and the cache's share."""
+    s, b = p.shard, _middle(stage_batch(p))
     weights, kv = (_middle(x) for x in read_bytes(p))
-    linear, attention = (_middle(x) for x in step_flop(p))
-    lines = [
+    return [
         line("b", "mean sequences decoding", p.batch, "number", "operating_point"),
         line(
             "W",
@@ -117,7 +119,7 @@ def traffic_lines(p: Point) -> list[Line]:
             Part(_middle(covered(p)), "percent"),
             template="{} + {}·{}",
         ),
-        line("KV", "b·K(c)", kv, "bytes", "bandwidth", b, Part(kv / b if b else kv_each, "bytes"), template="{}·{}"),
+        line("KV", "b·K(c)", kv, "bytes", "bandwidth", b, Part(kv / b, "bytes"), template="{}·{}"),
         line(
             "s",
             "KV/(W + KV)",
@@ -128,6 +130,13 @@ def traffic_lines(p: Point) -> list[Line]:
             Part(weights + kv, "bytes"),
             template="{} / {}",
         ),
+    ]
+
+
+def flop_lines(p: Point) -> list[Line]:
+    """FLOP of a step, and the ridge."""
+    linear, attention = (_middle(x) for x in step_flop(p))
+    return [
         line(
             "FLOP",
             "linear + attention",
@@ -140,12 +149,11 @@ def traffic_lines(p: Point) -> list[Line]:
         ),
         line("b*", "n* / (k + 1)", ridge_batch(p), "number", "compute", _middle(ridge_batch(p)) * p.rows, p.rows, template="{} / {}"),
     ]
-    return lines
 
 
 def time_lines(p: Point) -> list[Line]:
     """Seconds of a step by part, the round, and the time per token."""
-    share = {name: _middle(p.time_factor * value) for name, value in parts(p.cost, np.maximum(p.batch, LEAST_BATCH)).items()}
+    share = {name: _middle(p.time_factor * value) for name, value in parts(p.cost, p.batch).items()}
     formulas = {
         "dense": "smoothmax(bytes/(BW·η·φ), FLOP·δ/(F·η_f))",
         "experts": "smoothmax(coverage·bytes/(BW·η·φ), FLOP·δ/(F·η_f))",

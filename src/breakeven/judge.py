@@ -16,7 +16,7 @@ from breakeven.spec.deployment import Deployment
 from breakeven.statement import limited_by
 from breakeven.stats import Array
 
-SURE = 0.9
+SURE, UNLIKELY = 0.9, 0.1
 LOW, HIGH = 0.05, 0.95
 TIMES = ("tpot", "ttft", "e2e", "cost")
 
@@ -145,7 +145,7 @@ def verdict_of(gain: Array, threshold: float) -> Verdict:
     if float(np.mean(gain < 1.0)) >= SURE:
         return "hurts"
     enough = float(np.mean(gain >= 1.0 + threshold))
-    if enough <= 1 - SURE:
+    if enough <= UNLIKELY:
         return "does_not_pay"
     return "pays" if enough >= SURE else "undecided"
 

@@ -66,6 +66,7 @@ class WeightKernel:
     dequantised_bytes: float = 0.0
     needs: str | None = None
     weight_only: str | None = None
+    min_capability: int | None = None
     all_classes: bool = False
     keeps_attention_of_moe: bool = False
     flag: Mapping[str, str] = field(default_factory=dict)
@@ -136,8 +137,16 @@ def by_family(values: Mapping[str, float], family: str) -> float:
     return values.get(family, values.get(family.removesuffix("-ws"), values["default"]))
 
 
+def cuda_capability(device: Device) -> int | None:
+    """CUDA compute capability as a number (``sm_90`` is 90); None for devices of other makers."""
+    text = device.compute_capability
+    return int(text.removeprefix("sm_").rstrip("af")) if text.startswith("sm_") else None
+
+
 def runs_on(kernel: WeightKernel, device: Device) -> bool:
     """Whether the device has what the kernel family needs."""
+    if kernel.min_capability is not None and (cuda_capability(device) or 0) < kernel.min_capability:
+        return False
     if kernel.needs is not None:
         return kernel.needs in device.native_formats and kernel.compute in device.matmul_flops
     if kernel.weight_only is not None:
@@ -166,9 +175,10 @@ def weight_kernels(model: Model, engine: Engine, device: Device) -> dict[str, We
     asked = engine.quantization
     if asked is None or asked == "compressed-tensors" or asked == "gguf":
         return classes
-    if asked not in BY_QUANTIZATION:
+    wanted = BY_QUANTIZATION.get(asked, asked)
+    if wanted not in weight_names():
         raise NotModelledError("quantization_not_modelled", quantization=asked, known=", ".join(sorted(BY_QUANTIZATION)))
-    kernel = on_device(BY_QUANTIZATION[asked], device)
+    kernel = on_device(wanted, device)
     for name in classes if kernel.all_classes else QUANTISED_CLASSES:
         if name == "attention" and kernel.keeps_attention_of_moe and model.experts is not None:
             continue

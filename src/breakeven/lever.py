@@ -47,6 +47,11 @@ class Lever:
     accuracy: Message
 
 
+def called(lever: str, setting: str) -> Message:
+    """A lever at a setting, as it is called within a sentence."""
+    return Message(f"lever.called_{lever}", {"setting": setting})
+
+
 def sigma_of(section: str, row: str, d: Deployment) -> float:
     """A row of the sigma table at the deployment's level of knowledge."""
     return float(table("sigma")[section][row][level(d.engine, d.hardware.device.family)])

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from breakeven.advice import MeasureNext, Metric, Verdict
 from breakeven.draws import Draws
 from breakeven.efficiencies import table
-from breakeven.evaluator import Noise, evaluate
+from breakeven.evaluator import Noise, acceptance_known, evaluate
 from breakeven.judge import HIGH, LOW, Arms, gain_draws, quantile, verdict_of
 from breakeven.ledger.draft import method_of
-from breakeven.lever import Sigma
+from breakeven.lever import Sigma, called
 from breakeven.messages import Message
 from breakeven.stats import Array, is_uncertain
 
@@ -48,7 +48,7 @@ def unknowns(a: Arms, draws: Draws) -> tuple[Unknown, ...]:
         draws=(offset,),
         knows_sigma=True,
         remaining_sigma=_sigma_here(a),
-        sentence=Message("judge.measure_run", {"setting": a.setting}),
+        sentence=Message("judge.measure_run", {"setting": called(a.lever, a.setting)}),
         command=_bench(d.model.name),
     )
     points = Unknown(quantity="two_points", draws=(offset,), sentence=Message("judge.measure_two_points", {}), command=_bench(d.model.name))
@@ -59,7 +59,7 @@ def _own(a: Arms, draws: Draws) -> tuple[Unknown, ...]:
     """What belongs to one lever only."""
     d, metrics = a.on, "curl -s http://HOST:PORT/metrics"
     spec, hits, kernel = d.engine.speculative, d.workload.prefix_hit_rate, a.point_on.shard.kernels["mlp"]
-    if a.lever == "speculation" and spec is not None and d.workload.acceptance is None:
+    if a.lever == "speculation" and spec is not None and not acceptance_known(d):
         z = np.asarray(draws.normal(f"acceptance:{method_of(spec)}"))
         return (
             Unknown(
@@ -73,7 +73,7 @@ def _own(a: Arms, draws: Draws) -> tuple[Unknown, ...]:
                 draws=(z,),
                 knows_sigma=True,
                 remaining_sigma=_sigma_here(a),
-                sentence=Message("judge.measure_round", {"setting": a.setting}),
+                sentence=Message("judge.measure_round", {"setting": called(a.lever, a.setting)}),
                 command=_bench(d.model.name),
             ),
         )

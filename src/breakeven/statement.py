@@ -6,10 +6,10 @@ import numpy as np
 
 from breakeven import advice
 from breakeven.advice import LimitedBy
-from breakeven.evaluator import LEAST_BATCH, Point
+from breakeven.evaluator import Point
 from breakeven.kernels import matmul_rate
 from breakeven.ledger import bandwidth, compute, interconnect, memory
-from breakeven.ledger.step import attention_flop, parts, roofline_floor_s
+from breakeven.ledger.step import attention_flop, in_a_stage, parts, roofline_floor_s
 from breakeven.spec.deployment import Deployment
 from breakeven.stats import Array
 
@@ -20,9 +20,9 @@ class SelfCheckError(RuntimeError):
     """A prediction that breaks its own books: a bug of ours, never an answer."""
 
 
-def stage_batch(p: Point) -> Array:
+def stage_batch(p: Point) -> Array | float:
     """Sequences in one stage of the pipeline."""
-    return np.maximum(p.batch, LEAST_BATCH) / p.cost.stages
+    return in_a_stage(p.cost, p.batch)
 
 
 def covered(p: Point) -> Array | float:
@@ -109,7 +109,7 @@ def ledgers(p: Point, d: Deployment) -> advice.Ledgers:
     linear, attention = (_middle(x) for x in step_flop(p))
     step_s = _middle(p.step_s)
     wire = interconnect.bytes_per_row(d.model.layers, d.model.hidden, d.engine.tensor_parallel_size, d.engine.pipeline_parallel_size)
-    share = {name: _middle(p.time_factor * value) for name, value in parts(p.cost, np.maximum(p.batch, LEAST_BATCH)).items()}
+    share = {name: _middle(p.time_factor * value) for name, value in parts(p.cost, p.batch).items()}
     peak = matmul_rate(d.hardware.device, p.shard.kernels["mlp"].compute)
     return advice.Ledgers(
         memory=memory_ledger(p, d),
@@ -144,7 +144,7 @@ def check(p: Point, d: Deployment) -> None:
     floor = roofline_floor_s(p.shard, weights + kv, linear + attention, peak_flops(p, d))
     if np.any(p.step_s / p.time_factor < floor * (1 - CLOSES)):
         raise SelfCheckError(f"step of {_middle(p.step_s)} s is below its own roofline of {_middle(floor)} s")
-    added = sum(parts(p.cost, np.maximum(p.batch, LEAST_BATCH)).values(), np.zeros(()))
+    added = sum(parts(p.cost, p.batch).values(), np.zeros(()))
     if not np.allclose(added * p.time_factor, p.step_s, rtol=CLOSES):
         raise SelfCheckError("the parts of a step do not add up to it")
     _check_little(p)

@@ -22,6 +22,8 @@ SPREADS = 6.0
 """How far beyond the mean batch states are summed one by one; a geometric tail follows."""
 FAST_STEPS = 8
 CLOSED_STEPS = 16
+IDLE = 1e-9
+"""The mean batch of one client that asks for one token: nothing is ever decoded, and batches are compared by their ratios."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,7 +189,7 @@ def closed_loop(
     fraction = np.full(active.shape, 0.8)
     for _ in range(CLOSED_STEPS):
         batch = active * fraction
-        step_s = np.asarray(step(np.maximum(batch, 1e-3)))
+        step_s = np.asarray(step(batch))
         decode = np.maximum(output - 1, 0.0) * step_s / tau + interference_s * others * fraction
         ttft = prompt(step_s, others, fraction)
         fraction = 0.5 * fraction + 0.5 * decode / (decode + ttft)
@@ -195,6 +197,10 @@ def closed_loop(
     latency = decode + ttft
     tpot = np.where(output > 1, decode / np.maximum(output - 1, 1e-9), step_s / tau)
     found = Steady(
-        batch=active * fraction, tpot_s=tpot, wait_s=wait, request_rate=active / latency, saturated=np.zeros(active.shape, dtype=bool)
+        batch=np.maximum(active * decode / latency, IDLE),
+        tpot_s=tpot,
+        wait_s=wait,
+        request_rate=active / latency,
+        saturated=np.zeros(active.shape, dtype=bool),
     )
     return found, ttft

@@ -45,7 +45,7 @@ def rate_text(value: float) -> str:
 
 def tokens_text(value: float) -> str:
     """Tokens, in thousands from 10,000."""
-    return f"{significant(value / 1e3, 3)}k" if abs(value) >= 1e4 else significant(round(value), 4)
+    return f"{significant(value / 1e3, 3)}k" if abs(value) >= 1e4 else f"{value:,.0f}"
 
 
 def percent_text(value: float) -> str:

@@ -15,18 +15,43 @@ from breakeven.spec.model import Model
 
 PUBLIC_CONFIGS: dict[str, dict[str, object]] = {
     "llama-2-7b": {
-        "model_type": "llama", "num_hidden_layers": 32, "hidden_size": 4096, "num_attention_heads": 32, "num_key_value_heads": 32,
-        "intermediate_size": 11008, "vocab_size": 32000, "max_position_embeddings": 4096, "tie_word_embeddings": False, "torch_dtype": "float16",
+        "model_type": "llama",
+        "num_hidden_layers": 32,
+        "hidden_size": 4096,
+        "num_attention_heads": 32,
+        "num_key_value_heads": 32,
+        "intermediate_size": 11008,
+        "vocab_size": 32000,
+        "max_position_embeddings": 4096,
+        "tie_word_embeddings": False,
+        "torch_dtype": "float16",
     },
     "qwen3-8b": {
-        "model_type": "qwen3", "num_hidden_layers": 36, "hidden_size": 4096, "num_attention_heads": 32, "num_key_value_heads": 8, "head_dim": 128,
-        "intermediate_size": 12288, "vocab_size": 151936, "max_position_embeddings": 40960, "tie_word_embeddings": False, "torch_dtype": "bfloat16",
+        "model_type": "qwen3",
+        "num_hidden_layers": 36,
+        "hidden_size": 4096,
+        "num_attention_heads": 32,
+        "num_key_value_heads": 8,
+        "head_dim": 128,
+        "intermediate_size": 12288,
+        "vocab_size": 151936,
+        "max_position_embeddings": 40960,
+        "tie_word_embeddings": False,
+        "torch_dtype": "bfloat16",
     },
     "smollm2-1.7b": {
-        "model_type": "llama", "num_hidden_layers": 24, "hidden_size": 2048, "num_attention_heads": 32, "num_key_value_heads": 32,
-        "intermediate_size": 8192, "vocab_size": 49152, "max_position_embeddings": 8192, "tie_word_embeddings": True, "torch_dtype": "bfloat16",
+        "model_type": "llama",
+        "num_hidden_layers": 24,
+        "hidden_size": 2048,
+        "num_attention_heads": 32,
+        "num_key_value_heads": 32,
+        "intermediate_size": 8192,
+        "vocab_size": 49152,
+        "max_position_embeddings": 8192,
+        "tie_word_embeddings": True,
+        "torch_dtype": "bfloat16",
     },
-}  # fmt: skip
+}
 """Shapes that many published rows use and that are in neither place, as their public configurations give them."""
 ModelOf = Callable[[str], Model | None]
 

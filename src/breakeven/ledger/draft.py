@@ -60,13 +60,16 @@ def draft_weight_bytes(deployment: Deployment) -> float:
     if method_of(speculative) == "mtp":
         stored = deployment.model.stored.get("mlp", "bf16")
         return model.mtp_parameters * (1.0 if stored == "fp8" else 2.0) / tp
+    if method_of(speculative) == "draft_model":
+        return 2.0 * draft_model(deployment, speculative).parameters.total / tp
     return 2.0 * draft_parameters(deployment, speculative) / tp
 
 
 def with_speculation(cost: StepCost, deployment: Deployment, s: Shard, e: Efficiencies) -> StepCost:
     """The step cost of a round: verification rows are in it already; drafting and o₀ + o_seq·b are added here.
 
-    k passes of the draft, each its weights at a share of the bandwidth or its FLOP, and a pass (head) or layers (model) of launches.
+    k passes of the draft, each its weights at a share of the bandwidth or its FLOP, and a pass (head) or layers (model) of launches. A
+    draft model's layers cost what the target's do, since both run in one engine: a 30-layer draft is no cheap draft for 24 layers.
     """
     speculative = deployment.engine.speculative
     if speculative is None:
@@ -76,7 +79,7 @@ def with_speculation(cost: StepCost, deployment: Deployment, s: Shard, e: Effici
     seconds = replace(cost, per_sequence_s=cost.per_sequence_s + e.round_sequence_s)
     if method in LOOKUPS:
         return replace(seconds, draft_fixed_s=fixed + e.lookup_s)
-    passes = k * (draft_model(deployment, speculative).layers * e.draft_layer_s if method == "draft_model" else e.draft_pass_s)
+    passes = k * (draft_model(deployment, speculative).layers * e.layer_s if method == "draft_model" else e.draft_pass_s)
     parameters = draft_parameters(deployment, speculative)
     bandwidth = s.bandwidth_bytes_per_s * e.bandwidth_dense * e.draft_bandwidth
     experts = s.model.experts

@@ -42,7 +42,8 @@ def room(d: Deployment, s: Shard, held: Array | float) -> Room:
     drafted = draft_kv_bytes_per_token(d, s)
     per_token = (memory.kv_bytes_per_token(d.model, s.kv, tensor_parallel=s.tensor_parallel) + drafted) / stages
     blocks = float(np.floor(pool / (per_token * engine.block_size)))
-    tokens = held + (engine.block_size - 1) / 2
+    lookahead = engine.speculative.rows if engine.speculative is not None else 0
+    tokens = held + lookahead + (engine.block_size - 1) / 2
     sequence = (memory.kv_bytes(d.model, s.kv, tokens, tensor_parallel=s.tensor_parallel) + drafted * tokens) / stages
     return Room(
         weight_bytes=weights,

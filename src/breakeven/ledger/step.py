@@ -34,7 +34,7 @@ def smoothmax(a: Array | float, b: Array | float) -> Array | float:
 class StepCost:
     """Seconds of a decode step as coefficients; arrays where the deployment or the draws are arrays.
 
-    With b sequences, r rows each, n = b·r (b and n per pipeline stage):
+    With b sequences, r rows each, n = b·r (b and n per pipeline stage, b at least 1):
     fixed + b·(per_sequence + attention) + n·per_row + smoothmax(dense_read, n·dense_compute)
     + smoothmax(coverage(n_eff)·experts_read, n·experts_compute) + draft(b).
     """
@@ -61,6 +61,11 @@ class StepCost:
     draft_experts_read_s: Array | float = 0.0
 
 
+def in_a_stage(cost: StepCost, batch: Array | float) -> Array | float:
+    """Sequences in one stage of the pipeline: a step that runs has at least one, however idle the replica is on average."""
+    return np.maximum(batch / cost.stages, 1.0)
+
+
 def _experts_s(cost: StepCost, b: Array | float) -> Array | float:
     n_eff = b * (1.0 + cost.expert_sharing * (cost.rows - 1.0))
     return smoothmax(-np.expm1(n_eff * cost.expert_log_miss) * cost.experts_read_s, b * cost.rows * cost.experts_compute_s)
@@ -82,7 +87,7 @@ def _dense_read_s(cost: StepCost, n: Array | float) -> Array | float:
 
 def parts(cost: StepCost, batch: Array | float) -> Mapping[str, Array | float]:
     """Seconds of a step by part, for ``batch`` sequences decoding together (all stages of a pipeline together)."""
-    b = batch / cost.stages
+    b = in_a_stage(cost, batch)
     n = b * cost.rows
     return {
         "dense": smoothmax(_dense_read_s(cost, n), n * cost.dense_compute_s),
@@ -96,7 +101,7 @@ def parts(cost: StepCost, batch: Array | float) -> Mapping[str, Array | float]:
 
 def step_time(cost: StepCost, batch: Array | float) -> Array | float:
     """t_step(b) in seconds: the sum of its parts, in one pass over the arrays."""
-    b = batch / cost.stages if cost.stages != 1 else batch
+    b = in_a_stage(cost, batch)
     n = b * cost.rows if cost.rows != 1 else b
     linear = cost.per_sequence_s + cost.attention_s + cost.rows * cost.per_row_s
     time = cost.fixed_s + b * linear + smoothmax(_dense_read_s(cost, n), n * cost.dense_compute_s)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from breakeven import catalog
 from breakeven.evaluator import Point, evaluate
 from breakeven.lever import Candidate, Lever, Sigma, sigma_of
 from breakeven.messages import Message
@@ -55,13 +56,7 @@ def sigma(d: Deployment, off: Point, on: Point) -> Sigma:
 
 def flags(d: Deployment, setting: str) -> Mapping[str, str]:
     """The flag of each engine."""
-    return {
-        "vllm": f"--max-num-seqs {setting}",
-        "sglang": f"--max-running-requests {setting}",
-        "trtllm": f"--max_batch_size {setting}",
-        "tgi": f"--max-batch-size {setting}",
-        "llamacpp": f"-np {setting}",
-    }
+    return {engine: flag.format(setting=setting) for engine, flag in catalog.flags("batching", "on").items()}
 
 
 def unflags(d: Deployment) -> Mapping[str, str]:

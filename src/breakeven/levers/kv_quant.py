@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from breakeven import catalog
 from breakeven.evaluator import Point
 from breakeven.kernels import kv_format, kv_kernel, kv_names
 from breakeven.ledger import bandwidth
@@ -69,7 +70,7 @@ def flags(d: Deployment, setting: str) -> Mapping[str, str]:
 
 def unflags(d: Deployment) -> Mapping[str, str]:
     """The flag that turns it off."""
-    return {"vllm": "--kv-cache-dtype auto", "sglang": "--kv-cache-dtype auto", "llamacpp": "-ctk f16 -ctv f16"}
+    return catalog.flags("kv_quant", "off")
 
 
 def because(d: Deployment, off: Point, on: Point) -> tuple[Message, ...]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from breakeven import catalog
 from breakeven.evaluator import Point
 from breakeven.lever import Candidate, Lever, Sigma, sigma_of
 from breakeven.messages import Message
@@ -15,7 +16,6 @@ from breakeven.stats import Range
 
 UNKNOWN_HITS = Range(low=0.0, high=0.9)
 """What a hit rate may be when nobody has measured it."""
-ENGINES = ("vllm", "sglang", "trtllm", "tgi", "llamacpp")
 
 
 def setting_on(d: Deployment) -> str | None:
@@ -25,7 +25,7 @@ def setting_on(d: Deployment) -> str | None:
 
 def candidates(d: Deployment) -> tuple[Candidate, ...]:
     """On, where the engine has it."""
-    refused = None if d.engine.name in ENGINES else Message("lever.prefix_no_engine", {"engine": d.engine.name})
+    refused = None if d.engine.name in catalog.flags("prefix_cache", "on") else Message("lever.prefix_no_engine", {"engine": d.engine.name})
     return (Candidate(setting="on", refused=refused),)
 
 
@@ -50,24 +50,12 @@ def sigma(d: Deployment, off: Point, on: Point) -> Sigma:
 
 def flags(d: Deployment, setting: str) -> Mapping[str, str]:
     """The flag of each engine."""
-    return {
-        "vllm": "--enable-prefix-caching",
-        "sglang": "(on by default)",
-        "trtllm": "kv_cache_config: {enable_block_reuse: true}",
-        "tgi": "PREFIX_CACHING=1",
-        "llamacpp": "--cache-reuse 256",
-    }
+    return catalog.flags("prefix_cache", "on")
 
 
 def unflags(d: Deployment) -> Mapping[str, str]:
     """The flag that turns it off."""
-    return {
-        "vllm": "--no-enable-prefix-caching",
-        "sglang": "--disable-radix-cache",
-        "trtllm": "kv_cache_config: {enable_block_reuse: false}",
-        "tgi": "PREFIX_CACHING=0",
-        "llamacpp": "--no-cache-prompt",
-    }
+    return catalog.flags("prefix_cache", "off")
 
 
 def because(d: Deployment, off: Point, on: Point) -> tuple[Message, ...]:

@@ -11,15 +11,18 @@ from typing import Any
 
 import numpy as np
 
+from breakeven import catalog
 from breakeven.efficiencies import table
-from breakeven.evaluator import Point, evaluate
+from breakeven.evaluator import Point, acceptance_known, evaluate
 from breakeven.ledger.draft import method_of
 from breakeven.lever import Candidate, Lever, Sigma, sigma_of
 from breakeven.messages import Message
 from breakeven.spec.deployment import Deployment
 from breakeven.spec.engine import Speculative
+from breakeven.stats import Range, Spread, Value
 
 MOST_DRAFTED = 8
+USUAL_K = 3
 FAST_STEP_S = 5e-3
 """Below this a lost fast path (graphs, async scheduling) decides, and no shape tells: one measured round does."""
 ORDER = ("draft_model", "eagle3", "eagle", "mtp", "ngram")
@@ -36,16 +39,20 @@ def name_of(method: str, k: int) -> str:
     return f"{method} k={k}"
 
 
-def parse(setting: str) -> tuple[str, int]:
-    """The method and k of a setting."""
-    method, _, k = setting.partition(" k=")
-    return method, int(k)
+def parse(setting: str) -> Speculative:
+    """What a setting drafts; a tree states its branches and its nodes: ``eagle k=5 topk=4 tokens=32``."""
+    method, *numbers = setting.split()
+    given = {name: int(value) for name, _, value in (number.partition("=") for number in numbers)}
+    return Speculative(method=method, num_speculative_tokens=given["k"], topk=given.get("topk", 1), verify_tokens=given.get("tokens"))
 
 
 def setting_on(d: Deployment) -> str | None:
-    """The method and k in force."""
+    """The method and k in force, and the shape of its tree."""
     spec = d.engine.speculative
-    return None if spec is None else name_of(method_of(spec), spec.num_speculative_tokens)
+    if spec is None:
+        return None
+    name = name_of(method_of(spec), spec.num_speculative_tokens)
+    return name if spec.rows == spec.num_speculative_tokens + 1 else f"{name} topk={spec.topk} tokens={spec.rows}"
 
 
 def head_of(d: Deployment, method: str) -> str | None:
@@ -62,52 +69,85 @@ def candidates(d: Deployment) -> tuple[Candidate, ...]:
     """One setting a method, at the k that is best at the median; methods without a head or an engine are refused with the reason."""
     found = []
     for method in ORDER:
-        entry = sheet()[method]
         if method == "draft_model" and not d.drafts:
             continue
-        refused = None
-        if d.engine.name not in entry:
-            refused = Message("lever.spec_no_engine", {"engine": d.engine.name, "method": method})
-        elif entry.get("head") in ("eagle", "eagle3") and head_of(d, method) is None:
-            refused = Message("lever.spec_no_head", {"method": method, "model": d.model.name})
-        elif entry.get("head") == "mtp" and not d.model.mtp_layers:
-            refused = Message("lever.spec_no_mtp", {"model": d.model.name})
-        k = best_k(d, method)[0] if refused is None else 3
+        refused = _refusal(d, method)
+        k = best_k(d, method)[0] if refused is None else USUAL_K
         found.append(Candidate(setting=name_of(method, k), refused=refused))
     return tuple(found)
+
+
+def _refusal(d: Deployment, method: str) -> Message | None:
+    """Why the engine or the model does not have a method."""
+    entry = sheet()[method]
+    if d.engine.name not in entry:
+        return Message("lever.spec_no_engine", {"engine": d.engine.name, "method": method})
+    if entry.get("head") in ("eagle", "eagle3") and head_of(d, method) is None:
+        return Message("lever.spec_no_head", {"method": method, "model": d.model.name})
+    if entry.get("head") == "mtp" and not d.model.mtp_layers:
+        return Message("lever.spec_no_mtp", {"model": d.model.name})
+    return None
+
+
+def _with_owner(d: Deployment) -> Deployment:
+    """The acceptance tied to the method and k it was measured with, so that no edit of the settings changes what it says.
+
+    Those in force; without drafting the method that would be meant, and the usual k (more where the tokens a round need it).
+    """
+    accepted, spec = d.workload.acceptance, d.engine.speculative
+    if accepted is None or (accepted.method is not None and accepted.k is not None):
+        return d
+    method = method_of(spec) if spec is not None else next(m for m in (*ORDER, "ngram") if (m != "draft_model" or d.drafts) and _has(d, m))
+    k = spec.num_speculative_tokens if spec is not None else max(USUAL_K, _least_k(accepted.length))
+    if spec is not None and accepted.k is None and accepted.rate is not None and spec.rows - 1 != k:
+        accepted = replace(accepted, rate=None, length=_scaled(accepted.rate, spec.rows - 1))
+    tied = replace(accepted, method=accepted.method or method, k=accepted.k or k)
+    return replace(d, workload=replace(d.workload, acceptance=tied))
+
+
+def _has(d: Deployment, method: str) -> bool:
+    return method == "ngram" or _refusal(d, method) is None
+
+
+def _least_k(length: Value | None) -> int:
+    """The fewest drafted tokens that can give so many tokens a round."""
+    if length is None:
+        return 1
+    most = length.high if isinstance(length, Range) else length.p95 if isinstance(length, Spread) else length
+    return int(np.ceil(np.max(np.asarray(most)))) - 1
+
+
+def _scaled(rate: Value, nodes: int) -> Value:
+    """Tokens a round of a tree from its accepted share of nodes."""
+    if isinstance(rate, Range):
+        return Range(low=1 + nodes * rate.low, high=1 + nodes * rate.high)
+    if isinstance(rate, Spread):
+        return Spread(mean=1 + nodes * rate.mean, p95=1 + nodes * rate.p95)
+    return 1 + nodes * rate
 
 
 def apply(d: Deployment, setting: str) -> Deployment:
     """Draft k tokens a round by the method."""
     if setting_on(d) == setting:
         return d
-    method, k = parse(setting)
-    spec = Speculative(method=method, num_speculative_tokens=k, model=head_of(d, method))
-    return replace(d, engine=replace(d.engine, speculative=spec))
+    spec = parse(setting)
+    return replace(_with_owner(d), engine=replace(d.engine, speculative=replace(spec, model=head_of(d, spec.method))))
 
 
 def remove(d: Deployment) -> Deployment:
     """No drafting."""
-    return replace(d, engine=replace(d.engine, speculative=None))
+    return replace(_with_owner(d), engine=replace(d.engine, speculative=None))
 
 
 def best_k(d: Deployment, method: str) -> tuple[int, tuple[int, int]]:
     """The k of the lowest time per token at the median, and the range of k within 1 % of it (the optimum is flat)."""
     times = {}
     for k in range(1, MOST_DRAFTED + 1):
-        point = evaluate(apply(remove_if_other(d, method), name_of(method, k)), exact=False)
+        point = evaluate(apply(d, name_of(method, k)), exact=False)
         times[k] = float(np.median(point.tpot_s))
     best = min(times, key=lambda k: times[k])
     near = [k for k, time in times.items() if time <= times[best] * 1.01]
     return best, (min(near), max(near))
-
-
-def remove_if_other(d: Deployment, method: str) -> Deployment:
-    """The deployment without its own drafting when that is another method (whose acceptance says nothing of this one)."""
-    spec = d.engine.speculative
-    if spec is None or method_of(spec) == method:
-        return d
-    return replace(remove(d), workload=replace(d.workload, acceptance=None))
 
 
 def sigma(d: Deployment, off: Point, on: Point) -> Sigma:
@@ -127,16 +167,16 @@ def sigma(d: Deployment, off: Point, on: Point) -> Sigma:
 
 def flags(d: Deployment, setting: str) -> Mapping[str, str]:
     """The flag of each engine that has the method."""
-    method, k = parse(setting)
-    head = head_of(d, method) or "MODEL"
-    entry = sheet()[method]
+    spec = parse(setting)
+    entry, head = sheet()[spec.method], head_of(d, spec.method) or "MODEL"
     engines = ("vllm", "sglang", "trtllm", "tgi", "llamacpp")
-    return {engine: entry[engine].format(k=k, rows=k + 1, model=head) for engine in engines if engine in entry}
+    numbers = {"k": spec.num_speculative_tokens, "rows": spec.rows, "topk": spec.topk}
+    return {engine: entry[engine].format(**numbers, model=head) for engine in engines if engine in entry}
 
 
 def unflags(d: Deployment) -> Mapping[str, str]:
     """Leave the speculative flags out."""
-    return {"vllm": "(without --speculative-config)", "sglang": "(without --speculative-algorithm)"}
+    return catalog.flags("speculation", "off")
 
 
 def because(d: Deployment, off: Point, on: Point) -> tuple[Message, ...]:
@@ -144,7 +184,7 @@ def because(d: Deployment, off: Point, on: Point) -> tuple[Message, ...]:
     tau = float(np.median(on.tau))
     cost = float(np.median(on.step_s) / np.median(off.step_s))
     lines = [Message("lever.spec_round", {"tau": tau, "cost": cost})]
-    given = d.workload.acceptance is not None
+    given = acceptance_known(d)
     lines.append(Message("lever.spec_acceptance_given" if given else "lever.spec_acceptance_guess", {"tau": tau}))
     if float(np.median(off.step_s)) < FAST_STEP_S:
         lines.append(Message("lever.spec_fast_step", {"step": float(np.median(off.step_s))}))

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from breakeven import catalog
 from breakeven.evaluator import Point
 from breakeven.kernels import SIXTEEN_BIT, WITHOUT_UNIT, runs_on, weight_kernel, weight_kernels, weight_names
 from breakeven.lever import Candidate, Lever, Sigma, sigma_of
@@ -71,7 +72,7 @@ def flags(d: Deployment, setting: str) -> Mapping[str, str]:
 
 def unflags(d: Deployment) -> Mapping[str, str]:
     """Serve the 16-bit checkpoint."""
-    return dict.fromkeys(("vllm", "sglang", "trtllm", "tgi"), "(the 16-bit checkpoint, without --quantization)")
+    return catalog.flags("weight_quant", "off")
 
 
 def because(d: Deployment, off: Point, on: Point) -> tuple[Message, ...]:

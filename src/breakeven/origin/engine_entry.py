@@ -11,7 +11,7 @@ from breakeven.origin.values import refuse_unknown, shown
 from breakeven.spec.engine import EngineDefaults
 from breakeven.spec.hardware import Device
 
-KEYS = ("title", "version", "aliases", "kv_reserve", "runtime_reserve_bytes", "settings", "rules", "flags", "sources")
+KEYS = ("title", "version", "aliases", "kv_reserve", "mixes_prompts", "runtime_reserve_bytes", "settings", "rules", "flags", "sources")
 RULE_KEYS = ("since", "before", "memory_at_least_bytes", "memory_below_bytes", "device_without", "device_with", "settings", "source")
 
 
@@ -38,6 +38,7 @@ def parse_engine(table: Mapping[str, object], name: str, version: str | None, de
         version=in_force,
         settings=settings,
         kv_reserve=cast(Literal["grow", "whole"], table["kv_reserve"]),
+        mixes_prompts=table.get("mixes_prompts") is True,
         runtime_reserve_bytes=float(cast(float, table["runtime_reserve_bytes"])),
         flags=cast(Mapping[str, Mapping[str, str]], table.get("flags", {})),
         sources=cast(Mapping[str, str], table.get("sources", {})),

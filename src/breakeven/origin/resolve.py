@@ -123,8 +123,13 @@ def _engine(merged: Table, model: Model, device: Device, command: LaunchSettings
 
 
 def _with_reserve(engine: Engine, defaults: EngineDefaults) -> Engine:
-    """How the engine reserves memory is its nature, not a setting."""
-    return replace(engine, kv_reserve=defaults.kv_reserve, runtime_reserve_bytes=defaults.runtime_reserve_bytes)
+    """How the engine reserves memory and mixes prompts is its nature, not a setting."""
+    return replace(
+        engine,
+        kv_reserve=defaults.kv_reserve,
+        mixes_prompts=defaults.mixes_prompts,
+        runtime_reserve_bytes=defaults.runtime_reserve_bytes,
+    )
 
 
 def _stated(merged: Table, provenance: dict[str, Provenance]) -> dict[str, Any]:

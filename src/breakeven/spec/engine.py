@@ -49,6 +49,8 @@ class Engine:
     speculative: Speculative | None = None
     kv_reserve: Literal["grow", "whole"] = "grow"
     """Whether a sequence's cache grows with it, or prompt and output are reserved at once (TensorRT-LLM)."""
+    mixes_prompts: bool = False
+    """Whether whole prompts run in one step with decoding sequences even where they are not cut into chunks (in-flight batching)."""
     runtime_reserve_bytes: float = 2e9
     """What activations, graphs and the runtime take of a device beside weights and cache."""
     unread: Mapping[str, str] = field(default_factory=dict)
@@ -67,6 +69,8 @@ class EngineDefaults:
     """Field of ``Engine`` to its default."""
     kv_reserve: Literal["grow", "whole"]
     """Whether a sequence takes KV room as it grows, or for all its tokens at once."""
+    mixes_prompts: bool
+    """Whether prompts run beside decoding sequences even without chunks."""
     runtime_reserve_bytes: float
     """Memory a device gives to activations, graphs and the runtime."""
     flags: Mapping[str, Mapping[str, str]] = field(default_factory=dict)

@@ -34,7 +34,9 @@ class Acceptance:
     alpha: Value | None = None
     """Conditional acceptance, independent of position."""
     k: int | None = None
-    """Drafted tokens per round where it was measured; None: the deployment's own."""
+    """Drafted tokens per round where it was measured; None: those of the setting it is asked for."""
+    method: str | None = None
+    """The draft method it was measured with, of which alone it tells; None: the deployment's own."""
 
 
 @dataclass(frozen=True, kw_only=True)

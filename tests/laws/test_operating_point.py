@@ -1,0 +1,197 @@
+"""The operating point against queues that are known, against a plain sum over states, and against Little's law."""
+
+from __future__ import annotations
+
+from math import factorial, isclose
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from breakeven import api, steady
+from breakeven.spec.engine import Speculative
+from breakeven.spec.workload import Acceptance
+
+CURVES = {
+    "constant": lambda b: 0.02 + 0.0 * b,
+    "affine": lambda b: 0.01 + 0.0003 * b,
+    "steep": lambda b: 0.002 + 0.001 * b,
+    "shared": lambda b: 0.001 * b,
+    "corner": lambda b: (0.008**4 + (b * 8e-5) ** 4) ** 0.25 + 0.002 + b * 2e-5,
+    "mixture": lambda b: 0.004 + 0.02 * (1 - (1 - 8 / 128) ** b) + b * 5e-5,
+}
+
+
+def by_states(step, tau: float, rate: float, output: float, cap: int, interference: float) -> tuple[float, float]:
+    """Mean running and mean waiting of the birth–death chain, one state after another; beyond the cap a geometric series."""
+    load = rate * output / (tau * (1 - rate * interference))
+    mass, total, running = 1.0, 1.0, 0.0
+    for i in range(1, cap + 1):
+        mass *= load * step(i) / i
+        total, running = total + mass, running + i * mass
+        if total > 1e200:
+            mass, total, running = mass / 1e200, total / 1e200, running / 1e200
+    ratio = load * step(cap) / cap
+    assert ratio < 1
+    waiting_mass = mass * ratio / (1 - ratio)
+    total += waiting_mass
+    return (running + cap * waiting_mass) / total, mass * ratio / (1 - ratio) ** 2 / total
+
+
+@settings(max_examples=150)
+@given(
+    name=st.sampled_from(sorted(CURVES)), cap=st.sampled_from([1, 2, 7, 8, 9, 33, 256, 600]), load=st.floats(0.001, 0.995),
+    tau=st.sampled_from([1.0, 2.5]), output=st.sampled_from([1.0, 200.0]), interference=st.sampled_from([0.0, 0.02]),
+)  # fmt: skip
+def test_the_solver_is_the_sum_over_states(name, cap, load, tau, output, interference) -> None:
+    step = CURVES[name]
+    rate = load * float(steady.max_request_rate(step(float(cap)), tau, output, float(cap), interference))
+    batch, queue = by_states(step, tau, rate, output, cap, interference)
+    found = steady.open_loop(step, tau, rate, output, float(cap), interference)
+    assert isclose(float(found.batch), batch, rel_tol=5e-3)
+    assert isclose(float(found.wait_s) * rate, queue, rel_tol=2e-2, abs_tol=1e-2)
+    assert isclose(float(found.tpot_s), batch / (rate * output), rel_tol=5e-3)
+
+
+def test_caps_in_an_array_change_nothing_for_each_other() -> None:
+    step, caps, loads = CURVES["steep"], np.array([1.0, 5.0, 30.0, 100.0, 300.0]), np.array([0.5, 0.97])[:, None]
+    rate = loads * steady.max_request_rate(step(caps), 1.0, 200.0, caps, 0.0)
+    together = steady.open_loop(step, 1.0, rate, 200.0, caps, 0.0)
+    for i in range(2):
+        for j, cap in enumerate(caps):
+            batch, queue = by_states(step, 1.0, float(rate[i, j]), 200.0, int(cap), 0.0)
+            assert isclose(together.batch[i, j], batch, rel_tol=5e-3)
+            assert isclose(together.wait_s[i, j] * rate[i, j], queue, rel_tol=2e-2, abs_tol=1e-2)
+
+
+@given(rate=st.floats(0.01, 20.0), output=st.floats(1.0, 500.0), step_s=st.floats(1e-3, 1e-2))
+def test_a_constant_step_without_a_cap_holds_what_arrives_times_how_long_it_stays(rate, output, step_s) -> None:
+    """M/G/∞: b = λ·O·t."""
+    found = steady.open_loop(lambda b: step_s + 0.0 * b, 1.0, rate, output, 1e6, 0.0)
+    assert isclose(float(found.batch), rate * output * step_s, rel_tol=1e-5)
+    assert isclose(float(found.tpot_s), step_s, rel_tol=1e-5)
+    assert float(found.wait_s) < 1e-9
+
+
+@pytest.mark.parametrize("servers", [1, 2, 10, 40])
+@pytest.mark.parametrize("load", [0.3, 0.8, 0.95])
+def test_a_constant_step_with_a_cap_waits_as_erlang_says(servers: int, load: float) -> None:
+    """M/M/c: the mean queue is C(c, a)·ρ/(1 − ρ), C by Erlang's second formula."""
+    a = load * servers
+    last = a**servers / factorial(servers) / (1 - load)
+    erlang = last / (sum(a**i / factorial(i) for i in range(servers)) + last)
+    rate = a / (0.02 * 100)
+    found = steady.open_loop(lambda b: 0.02 + 0.0 * b, 1.0, rate, 100.0, float(servers), 0.0)
+    assert isclose(float(found.batch), a, rel_tol=1e-6)
+    assert isclose(float(found.wait_s) * rate, erlang * load / (1 - load), rel_tol=1e-5)
+
+
+@pytest.mark.parametrize("load", [0.1, 0.5, 0.9, 0.97])
+def test_a_step_that_grows_with_the_batch_shares_one_processor(load: float) -> None:
+    """M/M/1 processor sharing: b = ρ/(1 − ρ), the time of a request is S/(1 − ρ)."""
+    rate = load / (0.001 * 100)
+    found = steady.open_loop(CURVES["shared"], 1.0, rate, 100.0, 2000.0, 0.0)
+    assert isclose(float(found.batch), load / (1 - load), rel_tol=5e-3)
+    assert isclose(float(found.tpot_s), 0.001 / (1 - load), rel_tol=5e-3)
+
+
+@pytest.mark.parametrize("name", sorted(CURVES))
+@pytest.mark.parametrize("cap", [1.0, 64.0])
+def test_saturation_begins_at_the_greatest_rate_and_not_before(name: str, cap: float) -> None:
+    step = CURVES[name]
+    limit = float(steady.max_request_rate(step(cap), 1.0, 200.0, cap, 0.01))
+    for solver in (steady.open_loop, steady.fast_open_loop):
+        for load, expected in ((0.5, False), (0.999999, False), (1.0, True), (3.0, True)):
+            found = solver(step, 1.0, limit * load, 200.0, cap, 0.01)
+            assert bool(found.saturated) is expected
+            assert bool(np.isinf(found.wait_s)) is expected
+            assert float(found.batch) <= cap
+    near = steady.open_loop(step, 1.0, limit * (1 - 1e-5), 200.0, cap, 0.01)
+    assert isclose(float(near.batch), cap, rel_tol=2e-3)
+    over = steady.open_loop(step, 1.0, limit * 2, 200.0, cap, 0.01)
+    assert float(over.batch) == cap
+    assert isclose(float(over.request_rate), limit, rel_tol=1e-12)
+    assert isclose(float(over.tpot_s * over.request_rate) * 200.0, cap, rel_tol=1e-9)
+
+
+def test_a_rate_that_is_sustained_is_a_full_batch_of_tokens() -> None:
+    """λ_max·(O·t_step/τ + b·ξ·T_mix) = b: decode and prefill together fill the device."""
+    rate = float(steady.max_request_rate(0.02, 1.5, 300.0, 64.0, 0.05))
+    assert isclose(rate * (300 * 0.02 / 1.5 + 64 * 0.05), 64, rel_tol=1e-12)
+
+
+REAL = [
+    ("llama-3.1-8b", "h100-sxm", {}), ("llama-3.1-70b", "h100-sxm", {"tensor_parallel_size": 4}), ("qwen3-30b-a3b", "h100-sxm", {}),
+    ("deepseek-v3", "h200-sxm", {"tensor_parallel_size": 8, "kv_cache_dtype": "fp8"}), ("gemma-2-9b", "a100-sxm-80", {"max_num_seqs": 64}),
+    ("qwen3-32b", "h100-sxm", {"quantization": "fp8", "speculative": Speculative(method="eagle3", num_speculative_tokens=3)}),
+]  # fmt: skip
+ASKED = {"input_tokens": 1000.0, "output_tokens": 200.0}
+
+
+@pytest.mark.parametrize(("model", "device", "engine"), REAL)
+def test_the_fast_form_is_near_the_sum_over_states(build, model, device, engine) -> None:
+    from breakeven.evaluator import evaluate
+
+    most = float(evaluate(build(model, device, engine=engine, request_rate=0.1, **ASKED)).max_request_rate)
+    d = build(model, device, engine=engine, request_rate=most * np.array([0.01, 0.1, 0.3, 0.5, 0.7, 0.8, 0.9]), **ASKED)
+    assert np.max(np.abs(evaluate(d, exact=False).tpot_s / evaluate(d).tpot_s - 1)) < 0.07
+
+
+@pytest.mark.parametrize(("model", "device", "engine"), REAL)
+@pytest.mark.parametrize("share", [0.01, 0.4, 0.95])
+def test_littles_law_closes_in_an_open_loop(build, model, device, engine, share) -> None:
+    most = float(api.evaluate(build(model, device, engine=engine, request_rate=0.1, **ASKED)).max_request_rate)
+    p = api.evaluate(build(model, device, engine=engine, request_rate=most * share, **ASKED))
+    assert isclose(float(p.request_rate) * 200 * float(p.tpot_s), float(p.batch), rel_tol=1e-9)
+
+
+@pytest.mark.parametrize(("model", "device", "engine"), REAL)
+@pytest.mark.parametrize("clients", [1.0, 7.0, 64.0, 5000.0])
+def test_littles_law_closes_in_a_closed_loop(build, model, device, engine, clients) -> None:
+    p = api.evaluate(build(model, device, engine=engine, concurrency=clients, **ASKED))
+    assert isclose(float(p.request_rate) * float(p.e2e_s), clients, rel_tol=1e-9)
+    assert isclose(float(p.request_rate) * 199 * float(p.tpot_s), float(p.batch), rel_tol=1e-3)
+    assert float(p.batch) <= float(p.cap) + 1e-9
+    assert (float(p.wait_s) > 0) == (clients > float(p.cap))
+
+
+@pytest.mark.parametrize(("model", "device", "engine"), REAL)
+@pytest.mark.parametrize("output", [2.0, 16.0, 400.0])
+def test_one_client_alone_waits_for_steps_of_one_sequence(build, model, device, engine, output) -> None:
+    alone = api.evaluate(
+        build(model, device, engine=engine, batch=1.0, input_tokens=1000.0, output_tokens=output, acceptance=Acceptance(alpha=0.7))
+    )
+    p = api.evaluate(
+        build(model, device, engine=engine, concurrency=1.0, input_tokens=1000.0, output_tokens=output, acceptance=Acceptance(alpha=0.7))
+    )
+    assert isclose(float(p.tpot_s), float(alone.tpot_s), rel_tol=1e-12)
+    decode = (output - 1) * float(p.tpot_s)
+    assert isclose(float(p.batch), decode / (decode + float(p.ttft_s)), rel_tol=2e-4)
+    assert isclose(float(p.ttft_s), float(alone.ttft_s), rel_tol=1e-12)
+
+
+@pytest.mark.parametrize("clients", [2.0, 16.0, 100.0])
+def test_a_closed_loop_has_settled(build, clients) -> None:
+    """The fraction that the formula gives is the fraction it was given."""
+    p = api.evaluate(build(concurrency=clients, **ASKED))
+    decode = 199 * float(p.tpot_s)
+    fraction = float(p.batch) / clients
+    assert isclose(fraction, decode / (decode + float(p.ttft_s - p.wait_s)), rel_tol=1e-3)
+    expected = 199 * float(p.step_s) + float(p.interference_s) * (clients - 1) * fraction
+    assert isclose(decode, expected, rel_tol=1e-3)
+
+
+@pytest.mark.parametrize(("model", "device", "engine"), REAL)
+def test_an_idle_replica_serves_a_lone_request_as_a_batch_of_one(build, model, device, engine) -> None:
+    asked = {"input_tokens": 1000.0, "output_tokens": 200.0}
+    idle = api.evaluate(build(model, device, engine=engine, request_rate=1e-6, **asked))
+    alone = api.evaluate(build(model, device, engine=engine, batch=1.0, **asked))
+    assert isclose(float(idle.tpot_s), float(alone.tpot_s), rel_tol=1e-3)
+
+
+def test_a_pinned_batch_emits_its_tokens(build) -> None:
+    p = api.evaluate(build(batch=32.0, context_tokens=1000.0))
+    assert isclose(float(p.throughput), 32 / float(p.tpot_s), rel_tol=1e-12)
+    prompted = api.evaluate(build(batch=32.0, input_tokens=1000.0, output_tokens=200.0))
+    assert float(prompted.throughput) < 32 / float(prompted.tpot_s)

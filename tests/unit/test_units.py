@@ -1,0 +1,23 @@
+"""Quantities as people read them."""
+
+from __future__ import annotations
+
+import pytest
+
+from breakeven.units import GB, GIB, bytes_text, gain_text, percent_text, significant, time_text, tokens_text
+
+
+def test_a_gigabyte_is_not_a_gibibyte() -> None:
+    assert GB == 1e9
+    assert GIB == 1073741824
+
+
+@pytest.mark.parametrize(("write", "value", "text"), [
+    (bytes_text, 141.1e9, "141 GB"), (bytes_text, 85520809984, "85.5 GB"), (bytes_text, 1.34e12, "1.34 TB"), (bytes_text, 327680, "328 kB"),
+    (bytes_text, 0, "0 B"), (time_text, 0.0241, "24.1 ms"), (time_text, 1.5, "1.5 s"), (time_text, 2e-5, "20 µs"), (time_text, 7200, "2 h"),
+    (gain_text, 1.376, "×1.38"), (gain_text, float("inf"), "×∞"), (percent_text, 0.305, "30 %"), (percent_text, 0.0042, "0.42 %"),
+    (tokens_text, 7800, "7,800"), (tokens_text, 131072, "131k"), (significant, 1234567.0, "1,234,567"), (significant, 0.12345, "0.123"),
+    (significant, float("-inf"), "−∞"),
+])  # fmt: skip
+def test_a_quantity_reads_as(write, value, text) -> None:
+    assert write(value) == text
