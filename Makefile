@@ -49,7 +49,7 @@ bench: $(READY) ## speed and memory, each against its limit
 	$(BIN)/python bench/run.py
 
 schema: $(READY) ## write the published JSON schemas anew
-	$(BIN)/python tools/write_schemas.py
+	$(BIN)/breakeven schema --write
 
 catalog-check: $(READY) ## every catalogue file: a source per value, plausible figures
 	$(PYTEST) -k catalog tests

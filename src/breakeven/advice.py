@@ -206,6 +206,8 @@ class LeverAdvice:
     """Engine to the flag that turns it off."""
     accuracy: Message
     measure_next: MeasureNext | None
+    notes: tuple[Message, ...] = ()
+    """What else only this lever has to say: its side comparison, the range of k."""
     schedule: str | None = None
     """vLLM's schedule of k by batch size (JSON), where the lever is speculation."""
     extra: Mapping[str, object] = field(default_factory=dict)

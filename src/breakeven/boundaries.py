@@ -109,7 +109,7 @@ def boundary(arms: Arms, axis: Axis, objective: Metric, threshold: float, draws:
         break_even=found,
         pays_on=pays_on(where.values, middle, 1.0 + threshold, logarithmic=where.logarithmic),
         looked_at=(float(where.values[0]), float(where.values[-1])),
-        here=_stands(arms.point_off, where),
+        here=_stands(arms.point_off if arms.fits_off else arms.point_on, where),
     )
 
 

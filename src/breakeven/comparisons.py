@@ -20,6 +20,8 @@ from breakeven.statement import limited_by
 SHOWN = 3
 LIKE = 2.0
 """A mixture is of like size when its parameters are within this factor."""
+STEP = 1.3
+"""The next device by bandwidth is one with this much more of it."""
 FEW = 4.0
 LARGEST_SCHEDULED = 512
 
@@ -45,7 +47,7 @@ def _devices() -> tuple[tuple[str, float], ...]:
 
 
 def next_devices(d: Deployment) -> list[dict[str, object]]:
-    """The next devices of the catalogue by bandwidth."""
+    """The next devices of the catalogue by bandwidth, each a step above the one before."""
     mine = d.hardware.device.bandwidth_bytes_per_s
     faster = [(name, bandwidth) for name, bandwidth in _devices() if bandwidth > mine * 1.05]
     return [

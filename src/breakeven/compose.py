@@ -190,6 +190,7 @@ def _lever(advice: a.LeverAdvice, language: Language, rules: Iterable[a.RuleOfTh
         pays_where=pays_where(advice, language),
         ledger=advice.ledger,
         because=_said(advice.because, language),
+        notes=_said(advice.notes, language),
         set=dict(advice.set),
         unset=dict(advice.unset),
         accuracy=text(advice.accuracy, language),

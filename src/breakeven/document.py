@@ -197,6 +197,8 @@ class Lever(Struct, frozen=True, kw_only=True):
     pays_where: str
     ledger: str
     because: list[str]
+    notes: list[str]
+    """Side comparisons: the range of k and its schedule, static batching, the next devices."""
     alternatives: list[Alternative]
     set: dict[str, str]
     unset: dict[str, str]

@@ -72,7 +72,7 @@ def memory_share(memory: Memory) -> float:
 
 def because_words(lever: Lever, language: str) -> str:
     """Why, and which metrics go the other way."""
-    parts = list(lever.because[:2])
+    parts = [*lever.because[:2], *lever.notes]
     for name in lever.against:
         gain = lever.metrics[name]
         if gain.gain is not None:
