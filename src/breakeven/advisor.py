@@ -45,7 +45,7 @@ def best_arms(lever: Lever, d: Deployment, q: Question) -> tuple[Arms, tuple[Alt
     judged = [_judge_setting(lever, off, setting, base, q) for setting in usable]
     if not judged:
         return None
-    judged.sort(key=lambda pair: (pair[0].setting != on_now, RANK[pair[1].verdict], -_median(pair[1], q.metric)))
+    judged.sort(key=lambda pair: (pair[0].setting != on_now, RANK[pair[1].verdict], -_careful(pair[1], q.metric)))
     (chosen, _), *others = judged
     refused = (c for c in candidates if c.setting not in usable)
     return chosen, (*(alternative for _, alternative in others), *(alternative for c in refused for alternative in _refused_setting(c)))
@@ -55,11 +55,12 @@ def _refused_setting(c: Candidate) -> tuple[Alternative, ...]:
     return () if c.refused is None else (Alternative(setting=c.setting, metrics={}, verdict="not_supported", because=(c.refused,)),)
 
 
-def _median(alternative: Alternative, metric: Metric) -> float:
+def _careful(alternative: Alternative, metric: Metric) -> float:
+    """The low end of its gain, by which settings of one verdict are ranked: a sure gain before a larger unsure one."""
     found = alternative.metrics.get(metric)
     if found is None:
         return 0.0
-    return found.gain if found.gain is not None else np.inf
+    return found.low if found.low is not None else np.inf
 
 
 def _judge_setting(lever: Lever, off: Deployment, setting: str, base: Point, q: Question) -> tuple[Arms, Alternative]:
@@ -79,6 +80,7 @@ def advise_lever(lever: Lever, d: Deployment, q: Question) -> tuple[LeverAdvice,
     metrics = gains(both, q.threshold, priced=q.priced)
     verdict = lever_verdict(both, metrics, q.metric)
     thin = Draws(min(q.draws.size, BOUNDARY_DRAWS), q.draws.seed)
+    known = both.on.workload.prefix_hit_rate is both.off.workload.prefix_hit_rate
     extras = comparisons.extras(lever.name, both)
     advised = LeverAdvice(
         lever=lever.name,
@@ -98,7 +100,7 @@ def advise_lever(lever: Lever, d: Deployment, q: Question) -> tuple[LeverAdvice,
         schedule=extras.schedule,
         extra=extras.figures,
     )
-    return advised, Choice(lever=lever, setting=both.setting, sigma=both.sigma, decided=verdict != "undecided")
+    return advised, Choice(lever=lever, setting=both.setting, sigma=both.sigma, decided=verdict != "undecided" and known)
 
 
 def _reasons(lever: Lever, a: Arms) -> tuple[Message, ...]:

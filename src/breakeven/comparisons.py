@@ -49,10 +49,13 @@ def _devices() -> tuple[tuple[str, float], ...]:
 def next_devices(d: Deployment) -> list[dict[str, object]]:
     """The next devices of the catalogue by bandwidth, each a step above the one before."""
     mine = d.hardware.device.bandwidth_bytes_per_s
-    faster = [(name, bandwidth) for name, bandwidth in _devices() if bandwidth > mine * 1.05]
-    return [
-        {"device": name, "bandwidth_bytes_per_s": bandwidth, "bandwidth_factor": bandwidth / mine} for name, bandwidth in faster[:SHOWN]
-    ]
+    found: list[dict[str, object]] = []
+    last = mine
+    for name, bandwidth in _devices():
+        if bandwidth >= last * STEP and len(found) < SHOWN:
+            found.append({"device": name, "bandwidth_bytes_per_s": bandwidth, "bandwidth_factor": bandwidth / mine})
+            last = bandwidth
+    return found
 
 
 def like_mixtures(d: Deployment) -> list[dict[str, object]]:
@@ -110,6 +113,10 @@ def speculation_extras(a: Arms) -> Extras:
     method = speculation.parse(a.setting).method
     best, (low, high) = speculation.best_k(a.off, method)
     steps = speculation.schedule(a.off, method, min(int(np.median(a.point_off.cap)), LARGEST_SCHEDULED))
-    schedule = json.dumps({"num_speculative_tokens_per_batch_size": steps}) if a.off.engine.name == "vllm" else None
+    schedule = (
+        json.dumps({"num_speculative_tokens": max(k for _, _, k in steps), "num_speculative_tokens_per_batch_size": steps})
+        if a.off.engine.name == "vllm"
+        else None
+    )
     note = Message("lever.spec_k_range", {"low": low, "high": high, "schedule": ", ".join(f"{lo}–{hi}: k={k}" for lo, hi, k in steps)})
     return Extras(figures={"best_k": best, "k_range": [low, high]}, notes=(note,), schedule=schedule)

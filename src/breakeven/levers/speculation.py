@@ -23,6 +23,7 @@ from breakeven.stats import Range, Spread, Value
 
 MOST_DRAFTED = 8
 USUAL_K = 3
+FLAT = 1.01
 FAST_STEP_S = 5e-3
 """Below this a lost fast path (graphs, async scheduling) decides, and no shape tells: one measured round does."""
 ORDER = ("draft_model", "eagle3", "eagle", "mtp", "ngram")
@@ -66,7 +67,7 @@ def head_of(d: Deployment, method: str) -> str | None:
 
 
 def candidates(d: Deployment) -> tuple[Candidate, ...]:
-    """One setting a method, at the k that is best at the median; methods without a head or an engine are refused with the reason."""
+    """One chain a method, at the k that is best at the median, and the engine's usual tree; the others refused with the reason."""
     found = []
     for method in ORDER:
         if method == "draft_model" and not d.drafts:
@@ -74,6 +75,9 @@ def candidates(d: Deployment) -> tuple[Candidate, ...]:
         refused = _refusal(d, method)
         k = best_k(d, method)[0] if refused is None else USUAL_K
         found.append(Candidate(setting=name_of(method, k), refused=refused))
+        tree = sheet()[method].get("tree", {}).get(d.engine.name)
+        if tree is not None and refused is None:
+            found.append(Candidate(setting=f"{method} {tree}"))
     return tuple(found)
 
 
@@ -146,7 +150,7 @@ def best_k(d: Deployment, method: str) -> tuple[int, tuple[int, int]]:
         point = evaluate(apply(d, name_of(method, k)), exact=False)
         times[k] = float(np.median(point.tpot_s))
     best = min(times, key=lambda k: times[k])
-    near = [k for k, time in times.items() if time <= times[best] * 1.01]
+    near = [k for k, time in times.items() if time <= times[best] * FLAT]
     return best, (min(near), max(near))
 
 
@@ -160,6 +164,8 @@ def sigma(d: Deployment, off: Point, on: Point) -> Sigma:
         square += sigma_of("speculation", "above_batch_16", d) ** 2
     if float(np.median(off.step_s)) < FAST_STEP_S:
         square += sigma_of("speculation", "fast_step", d) ** 2
+    if d.engine.speculative is not None and d.engine.speculative.topk > 1 and not acceptance_known(d):
+        square += sigma_of("speculation", "tree_of_prior", d) ** 2
     if on.shard.kernels["mlp"].name in ("int4", "int4_marlin", "nf4"):
         square += sigma_of("speculation", "weight_only_target", d) ** 2
     return Sigma(step=square**0.5)
@@ -169,9 +175,8 @@ def flags(d: Deployment, setting: str) -> Mapping[str, str]:
     """The flag of each engine that has the method."""
     spec = parse(setting)
     entry, head = sheet()[spec.method], head_of(d, spec.method) or "MODEL"
-    engines = ("vllm", "sglang", "trtllm", "tgi", "llamacpp")
     numbers = {"k": spec.num_speculative_tokens, "rows": spec.rows, "topk": spec.topk}
-    return {engine: entry[engine].format(**numbers, model=head) for engine in engines if engine in entry}
+    return {engine: entry[engine].format(**numbers, model=head) for engine in catalog.names("engines") if engine in entry}
 
 
 def unflags(d: Deployment) -> Mapping[str, str]:
@@ -194,22 +199,23 @@ def because(d: Deployment, off: Point, on: Point) -> tuple[Message, ...]:
 def schedule(off: Deployment, method: str, cap: int) -> list[list[int]]:
     """vLLM's ``num_speculative_tokens_per_batch_size``: ``[from, to, k]``, inclusive, at the median and the mean context.
 
-    k by batch is the one of the least time per token with the batch pinned; 0 where plain decoding is quickest.
+    k by batch is the one of the least time per token with the batch pinned; 0 where plain decoding is quickest. A neighbour's k is
+    kept as long as it is within a hundredth of the best, since the optimum is flat and every k is a graph to capture.
     """
     context = float(np.median(evaluate(off, exact=False).demand.context_tokens))
-    batches = np.unique(np.round(np.geomspace(1, max(cap, 2), 40)))
+    batches = np.unique(np.append(2.0 ** np.arange(int(np.log2(max(cap, 1))) + 1), max(cap, 1)))
     pinned = replace(off, workload=replace(off.workload, request_rate=None, concurrency=None, batch=batches, context_tokens=context))
-    times = [np.asarray(evaluate(pinned).tpot_s)]
-    for k in range(1, MOST_DRAFTED + 1):
-        times.append(np.broadcast_to(evaluate(apply(pinned, name_of(method, k))).tpot_s, batches.shape))
-    table_ = np.array([np.broadcast_to(t, batches.shape) for t in times])
-    best = np.array([int(np.flatnonzero(column <= column.min() * 1.01)[0]) for column in table_.T])
+    plain = evaluate(pinned).tpot_s
+    drafted = [evaluate(apply(pinned, name_of(method, k))).tpot_s for k in range(1, MOST_DRAFTED + 1)]
+    times = np.array([np.broadcast_to(time, batches.shape) for time in (plain, *drafted)])
     steps: list[list[int]] = []
-    for batch, k in zip(batches, best, strict=True):
+    for batch, column in zip(batches, times.T, strict=True):
+        kept = bool(steps) and column[steps[-1][2]] <= column.min() * FLAT
+        k = steps[-1][2] if kept else int(np.flatnonzero(column <= column.min() * FLAT)[0])
         if steps and steps[-1][2] == k:
             steps[-1][1] = int(batch)
         else:
-            steps.append([int(steps[-1][1]) + 1 if steps else 1, int(batch), int(k)])
+            steps.append([steps[-1][1] + 1 if steps else 1, int(batch), k])
     return steps
 
 
