@@ -81,11 +81,11 @@ def given(acceptance: Acceptance, drafted: int, exponent: float, draws: Draws, *
         alpha = np.clip(draws.value("acceptance", acceptance.alpha), 1e-9, 1 - 1e-12)
         return Curve(decay=-np.log(alpha), exponent=1.0)
     if acceptance.rate is not None:
-        accepted = np.minimum(of * draws.value("acceptance", acceptance.rate), k)
-        return Curve(decay=decay_of_length(1.0 + accepted, k, exponent), exponent=exponent)
-    if acceptance.length is None:
+        length = 1.0 + of * draws.value("acceptance", acceptance.rate)
+    elif acceptance.length is not None:
+        length = draws.value("acceptance", acceptance.length)
+    else:
         raise InputError("acceptance_empty")
-    length = draws.value("acceptance", acceptance.length)
     if bool(np.any(np.asarray(length) > k + 1)):
         raise InputError("acceptance_length_above_k", length=float(np.max(length)), k=k, most=k + 1)
     return Curve(decay=decay_of_length(length, k, exponent), exponent=exponent)

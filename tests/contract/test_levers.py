@@ -313,3 +313,12 @@ def test_boundary_of_equal_arms_has_no_break_even() -> None:
     assert line is not None
     assert line.break_even == ()
     assert line.pays_on == ()
+
+
+def test_a_cache_format_the_checkpoint_asks_for_is_on_and_can_be_taken_off() -> None:
+    d = DEPLOYMENTS["closed"]
+    asks = replace(d, model=replace(d.model, kv_scheme="fp8"))
+    lever = api.lever_named("kv_quant")
+    assert lever.setting_on(asks) == "fp8"
+    assert lever.setting_on(lever.remove(asks)) is None
+    assert evaluate(lever.remove(asks)).room.kv_bytes_per_token == 2 * evaluate(asks).room.kv_bytes_per_token

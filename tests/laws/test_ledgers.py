@@ -200,3 +200,62 @@ def test_coverage_is_a_share_and_one_token_wakes_its_own_experts(n: float, top_k
 def test_rows_of_one_sequence_wake_fewer_experts_than_rows_of_many() -> None:
     assert effective_tokens(8.0, 4.0, 0.47) < effective_tokens(32.0, 1.0, 0.47) == 32.0
     assert effective_tokens(8.0, 1.0, 0.47) == 8.0
+
+
+def test_a_quantised_cache_makes_prompts_slower_never_faster(build) -> None:
+    plain, quantised = (api.evaluate(build(engine={"kv_cache_dtype": kind}, **PINNED)) for kind in ("auto", "fp8"))
+    for cost in (prefill.shared_s, prefill.alone_s):
+        assert cost(quantised.shard, quantised.efficiencies, 2000.0, 2000.0) > cost(plain.shard, plain.efficiencies, 2000.0, 2000.0)
+
+
+@pytest.mark.parametrize("mode", [{"request_rate": 2.0}, {"concurrency": 16.0}, {"batch": 16.0}])
+def test_a_prefix_cache_that_never_hits_costs_only_its_bookkeeping(build, mode) -> None:
+    asked = {"input_tokens": 2000.0, "output_tokens": 200.0, "prefix_hit_rate": 0.0, **mode}
+    off, on = (api.evaluate(build(engine={"enable_prefix_caching": kind}, **asked)) for kind in (False, True))
+    kept = 1 + off.efficiencies.prefix_bookkeeping
+    assert isclose(float(on.interference_s), kept * float(off.interference_s), rel_tol=1e-12)
+    assert isclose(float(on.step_s / on.time_factor * off.time_factor), float(off.step_s), rel_tol=0.02)
+    assert isclose(float(on.time_factor), kept * float(off.time_factor), rel_tol=1e-12)
+    assert 1 < float(on.e2e_s / off.e2e_s) < kept**3
+    assert on.room == off.room
+
+
+def test_verified_rows_are_multiplied_and_the_cache_is_read_once(build) -> None:
+    from breakeven.spec.engine import Speculative
+    from breakeven.statement import kv_read_bytes, step_flop
+
+    spec = Speculative(method="ngram", num_speculative_tokens=4)
+    plain, drafted = (api.evaluate(build(engine={"speculative": kind}, **PINNED)) for kind in (None, spec))
+    assert [float(b) / float(a) for a, b in zip(step_flop(plain), step_flop(drafted), strict=True)] == pytest.approx([5.0, 5.0])
+    assert kv_read_bytes(drafted) == kv_read_bytes(plain)
+
+
+def test_a_tree_of_drafts_costs_its_own_bookkeeping(build) -> None:
+    from breakeven.spec.engine import Speculative
+
+    chain = Speculative(method="eagle", num_speculative_tokens=4, verify_tokens=8)
+    tree = Speculative(method="eagle", num_speculative_tokens=4, verify_tokens=8, topk=2)
+    a, b = (api.evaluate(build(engine={"speculative": kind}, **PINNED)) for kind in (chain, tree))
+    assert isclose(float(b.cost.draft_fixed_s - a.cost.draft_fixed_s), a.efficiencies.tree_s, rel_tol=1e-9)
+
+
+def test_a_prompt_holds_up_one_stage_of_a_pipeline_at_a_time(build) -> None:
+    asked = {"input_tokens": 2000.0, "output_tokens": 200.0, "request_rate": 1.0}
+    p = api.evaluate(build("llama-3.1-70b", engine={"tensor_parallel_size": 2, "pipeline_parallel_size": 2}, **asked))
+    shared = prefill.shared_s(p.shard, p.efficiencies, 2000.0, 2000.0)
+    assert isclose(float(p.interference_s), p.efficiencies.interference * float(shared) / 2, rel_tol=1e-12)
+
+
+def test_unequal_prompts_cost_the_same_matrices_and_more_attention(build) -> None:
+    from breakeven.spec.workload import Lengths
+
+    moments = Lengths(
+        requests=10, mean_input=2000.0, mean_output=200.0, mean_input_squared=3 * 2000.0**2, mean_output_squared=4e4, mean_input_output=4e5
+    )
+    asked = {"input_tokens": 2000.0, "output_tokens": 200.0, "request_rate": 1.0}
+    equal, unequal = (api.evaluate(build(lengths=kind, **asked)) for kind in (None, moments))
+    e, s = equal.efficiencies, equal.shard
+    attention = float(prefill.attention_flop(s, 2000.0, 2000.0)) / (s.flops_16_bit * e.prefill_mfu_attention)
+    linear = float(prefill.linear_s(s, e, 2000.0))
+    assert isclose(float(equal.interference_s) / e.interference, linear + attention, rel_tol=1e-9)
+    assert isclose(float(unequal.interference_s) / e.interference, linear + 3 * attention, rel_tol=1e-9)

@@ -43,7 +43,7 @@ def recipes(draw):
             mean_input_output=prompt * output,
         )
     accepted = draw(
-        st.sampled_from([None, Acceptance(alpha=0.7), Acceptance(length=1.8), Acceptance(rate=0.3), Acceptance(cumulative=(0.8, 0.5))])
+        st.sampled_from([None, Acceptance(alpha=0.7), Acceptance(length=1.8), Acceptance(rate=0.1), Acceptance(cumulative=(0.8, 0.5))])
     )
     return {
         "model": draw(st.sampled_from(MODELS)),

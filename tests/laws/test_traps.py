@@ -6,10 +6,12 @@ from dataclasses import replace
 from math import isclose
 
 import numpy as np
+import pytest
 
 from breakeven import api
 from breakeven.acceptance import given, tokens_per_round
 from breakeven.draws import MEDIAN
+from breakeven.errors import InputError
 from breakeven.kernels import kv_kernel, matmul_rate
 from breakeven.ledger import memory
 from breakeven.ledger.bandwidth import coverage
@@ -181,3 +183,10 @@ def test_trap_23_the_rate_of_a_tree_is_accepted_over_its_nodes(build) -> None:
     tree = Speculative(method="eagle", num_speculative_tokens=4, topk=8, verify_tokens=64)
     p = api.evaluate(build(engine={"speculative": tree}, acceptance=Acceptance(rate=2.0 / 63), **PINNED))
     assert isclose(float(p.tau), 3.0, rel_tol=1e-6)
+
+
+def test_trap_23_no_tree_accepts_more_than_its_depth(build) -> None:
+    tree = Speculative(method="eagle", num_speculative_tokens=4, topk=8, verify_tokens=64)
+    with pytest.raises(InputError) as raised:
+        api.evaluate(build(engine={"speculative": tree}, acceptance=Acceptance(rate=0.4), **PINNED))
+    assert raised.value.message.key == "error.acceptance_length_above_k"
