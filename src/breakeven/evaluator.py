@@ -151,7 +151,7 @@ def prepare(d: Deployment, draws: Draws, noise: Noise) -> Setting:
         demand=load,
         shard=s,
         efficiencies=e,
-        cost=draft.with_speculation(step_cost(s, e, d.engine.name, load.context_tokens, rows), d, s, e),
+        cost=draft.with_speculation(step_cost(s, e, d.engine.name, load.context_tokens, rows), d, s, e, load.context_tokens),
         room=space,
         rows=rows,
         tau=acceptance.tokens_per_round(accepted, spec.num_speculative_tokens) if accepted is not None and spec is not None else 1.0,

@@ -25,6 +25,11 @@ def stage_batch(p: Point) -> Array | float:
     return in_a_stage(p.cost, p.batch)
 
 
+def stages_busy(p: Point) -> Array | float:
+    """Share of a pipeline's stages that work at a time: fewer sequences than stages leave the others idle (the bubble)."""
+    return np.minimum(np.maximum(p.batch, 1.0) / p.cost.stages, 1.0)
+
+
 def covered(p: Point) -> Array | float:
     """Share of the experts a step reads; 0 without experts."""
     experts = p.shard.model.experts
@@ -107,7 +112,7 @@ def ledgers(p: Point, d: Deployment) -> advice.Ledgers:
     """All books of one device at the median of the point."""
     weights, kv = (_middle(x) for x in read_bytes(p))
     linear, attention = (_middle(x) for x in step_flop(p))
-    step_s = _middle(p.step_s)
+    step_s, busy = _middle(p.step_s), _middle(stages_busy(p))
     wire = interconnect.bytes_per_row(d.model.layers, d.model.hidden, d.engine.tensor_parallel_size, d.engine.pipeline_parallel_size)
     share = {name: _middle(p.time_factor * value) for name, value in parts(p.cost, p.batch).items()}
     peak = matmul_rate(d.hardware.device, p.shard.kernels["mlp"].compute)
@@ -120,13 +125,13 @@ def ledgers(p: Point, d: Deployment) -> advice.Ledgers:
             expert_coverage=_middle(covered(p)) if d.model.experts else None,
             kv_bytes=kv,
             kv_share=_middle(bandwidth.kv_share_of_traffic(kv, weights)),
-            mbu=_middle(bandwidth.utilisation(weights + kv, step_s, p.shard.bandwidth_bytes_per_s)),
+            mbu=busy * _middle(bandwidth.utilisation(weights + kv, step_s, p.shard.bandwidth_bytes_per_s)),
         ),
         compute=advice.ComputeLedger(
             flop_per_step=linear + attention,
             linear_flop=linear,
             attention_flop=attention,
-            mfu=_middle(compute.utilisation(linear + attention, step_s, peak)),
+            mfu=busy * _middle(compute.utilisation(linear + attention, step_s, peak)),
             ridge_rows=_middle(ridge_rows(p)),
             ridge_batch=_middle(ridge_batch(p)),
         ),

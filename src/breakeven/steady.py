@@ -179,7 +179,8 @@ def closed_loop(
 
     f = D/(D + TTFT), D = (O − 1)·TPOT, C_act = min(C, cap), b = C_act·f;
     D = (O − 1)·t_step(b)/τ + ξ·T_mix·(C_act − 1)·f. ``prompt(step_s, others, f)`` is the TTFT without the wait for a place;
-    the wait is (C − C_act)·(D + TTFT)/C_act.
+    the wait is (C − C_act)·(D + TTFT)/C_act. Prompts alone never take more than the whole device, X·ξ·T_mix ≤ 1: TTFT is at least
+    what C_act prompts take one after the other, less the decoding they overlap.
     """
     tau, clients, output, cap, interference_s = np.broadcast_arrays(
         *(np.asarray(x, dtype=float) for x in (tau, clients, output, cap, interference_s))
@@ -191,7 +192,7 @@ def closed_loop(
         batch = active * fraction
         step_s = np.asarray(step(batch))
         decode = np.maximum(output - 1, 0.0) * step_s / tau + interference_s * others * fraction
-        ttft = prompt(step_s, others, fraction)
+        ttft = np.maximum(prompt(step_s, others, fraction), active * interference_s - decode)
         fraction = 0.5 * fraction + 0.5 * decode / (decode + ttft)
     wait = (clients - active) * (decode + ttft) / active
     latency = decode + ttft

@@ -6,12 +6,14 @@ from dataclasses import replace
 
 from breakeven.efficiencies import Efficiencies
 from breakeven.errors import InputError, NotModelledError
+from breakeven.ledger import memory
 from breakeven.ledger.compute import head_parameters
 from breakeven.ledger.shard import Shard
 from breakeven.ledger.step import StepCost
 from breakeven.spec.deployment import Deployment
 from breakeven.spec.engine import Speculative
 from breakeven.spec.model import Model
+from breakeven.stats import Array
 
 LOOKUPS = ("ngram", "suffix")
 HEADS = ("eagle", "eagle3")
@@ -65,28 +67,41 @@ def draft_weight_bytes(deployment: Deployment) -> float:
     return 2.0 * draft_parameters(deployment, speculative) / tp
 
 
-def with_speculation(cost: StepCost, deployment: Deployment, s: Shard, e: Efficiencies) -> StepCost:
+def draft_kv_bytes_per_token(d: Deployment, s: Shard) -> float:
+    """Cache bytes a token adds for the draft: its own layers, or one target layer for a head."""
+    speculative = d.engine.speculative
+    if speculative is None or method_of(speculative) in LOOKUPS:
+        return 0.0
+    if method_of(speculative) == "draft_model":
+        return memory.kv_bytes_per_token(draft_model(d, speculative), s.kv, tensor_parallel=s.tensor_parallel)
+    return memory.kv_bytes_per_token(d.model, s.kv, tensor_parallel=s.tensor_parallel) / d.model.layers
+
+
+def with_speculation(cost: StepCost, deployment: Deployment, s: Shard, e: Efficiencies, context_tokens: Array | float) -> StepCost:
     """The step cost of a round: verification rows are in it already; drafting and o₀ + o_seq·b are added here.
 
     k passes of the draft, each its weights at a share of the bandwidth or its FLOP, and a pass (head) or layers (model) of launches. A
     draft model's layers cost what the target's do, since both run in one engine: a 30-layer draft is no cheap draft for 24 layers.
+    Every pass reads the draft's own cache too. An MTP layer is stored as the target's layers are.
     """
     speculative = deployment.engine.speculative
     if speculative is None:
         return cost
     method, k = method_of(speculative), speculative.num_speculative_tokens
     fixed = e.round_s + (e.tree_s if speculative.topk > 1 else 0.0)
-    seconds = replace(cost, per_sequence_s=cost.per_sequence_s + e.round_sequence_s)
+    cache = k * draft_kv_bytes_per_token(deployment, s) * context_tokens / (s.bandwidth_bytes_per_s * e.bandwidth_kv * s.kv_phi)
+    seconds = replace(cost, per_sequence_s=cost.per_sequence_s + e.round_sequence_s + cache)
     if method in LOOKUPS:
         return replace(seconds, draft_fixed_s=fixed + e.lookup_s)
     passes = k * (draft_model(deployment, speculative).layers * e.layer_s if method == "draft_model" else e.draft_pass_s)
     parameters = draft_parameters(deployment, speculative)
     bandwidth = s.bandwidth_bytes_per_s * e.bandwidth_dense * e.draft_bandwidth
     experts = s.model.experts
+    width = s.kernels["mlp"].bytes if method == "mtp" else 2.0
     return replace(
         seconds,
         draft_fixed_s=fixed + passes,
-        draft_read_s=k * 2.0 * parameters / s.tensor_parallel / bandwidth,
+        draft_read_s=k * width * parameters / s.tensor_parallel / bandwidth,
         draft_compute_s=k * speculative.topk * 2.0 * parameters / s.tensor_parallel / (s.flops_16_bit * e.mfu_decode),
         draft_experts_read_s=k * s.expert_effective_bytes / experts.layers / bandwidth if experts and method == "mtp" else 0.0,
     )

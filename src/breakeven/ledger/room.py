@@ -39,7 +39,7 @@ def room(d: Deployment, s: Shard, held: Array | float) -> Room:
     drafts = draft.draft_weight_bytes(d)
     reserve = engine.runtime_reserve_bytes
     pool = memory.kv_pool_bytes(d.hardware.device.memory_bytes, engine.gpu_memory_utilization, weights + drafts, reserve)
-    drafted = draft_kv_bytes_per_token(d, s)
+    drafted = draft.draft_kv_bytes_per_token(d, s)
     per_token = (memory.kv_bytes_per_token(d.model, s.kv, tensor_parallel=s.tensor_parallel) + drafted) / stages
     blocks = float(np.floor(pool / (per_token * engine.block_size)))
     lookahead = engine.speculative.rows if engine.speculative is not None else 0
@@ -55,13 +55,3 @@ def room(d: Deployment, s: Shard, held: Array | float) -> Room:
         sequence_bytes=sequence,
         fits_sequences=memory.sequences_that_fit(pool, sequence),
     )
-
-
-def draft_kv_bytes_per_token(d: Deployment, s: Shard) -> float:
-    """Cache bytes a token adds for the draft: its own layers, or one target layer for a head."""
-    speculative = d.engine.speculative
-    if speculative is None or draft.method_of(speculative) in draft.LOOKUPS:
-        return 0.0
-    if draft.method_of(speculative) == "draft_model":
-        return memory.kv_bytes_per_token(draft.draft_model(d, speculative), s.kv, tensor_parallel=s.tensor_parallel)
-    return memory.kv_bytes_per_token(d.model, s.kv, tensor_parallel=s.tensor_parallel) / d.model.layers
