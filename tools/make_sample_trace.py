@@ -1,4 +1,4 @@
-"""Write the bundled sample trace: synthetic chat traffic, seeded, in the form of the Azure traces.
+"""Write the trace of the example: synthetic chat traffic, seeded, in the form of the Azure traces.
 
 Arrivals are Poisson with a rate that swings over the hour and a few bursts; prompt lengths mix short questions, grown conversations and
 pasted documents; output lengths are log-normal. Nothing in it was measured: the numbers below are ours.
@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 HERE = Path(__file__).resolve().parent.parent
-TARGETS = (HERE / "src/breakeven/catalog/samples/chat_small.csv", HERE / "examples/llama-70b-chat-trace.csv")
+TARGET = HERE / "examples/llama-70b-chat-trace.csv"
 SEED = 20260105
 REQUESTS = 2000
 MEAN_RATE = 1.6
@@ -23,7 +23,7 @@ OUTPUT_MEDIAN, OUTPUT_SIGMA = 170.0, 0.8
 
 
 def main() -> None:
-    """Write the same trace to both places."""
+    """Write the trace."""
     rng = np.random.default_rng(SEED)
     arrivals = _arrivals(rng)
     prompts, outputs = _prompts(rng), _outputs(rng)
@@ -31,9 +31,7 @@ def main() -> None:
     for seconds, prompt, output in zip(arrivals, prompts, outputs, strict=True):
         stamp = START + timedelta(microseconds=round(float(seconds) * 1e6))
         lines.append(f"{stamp:%Y-%m-%d %H:%M:%S.%f}0,{prompt},{output}")
-    for target in TARGETS:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    TARGET.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def _arrivals(rng: np.random.Generator) -> np.ndarray:

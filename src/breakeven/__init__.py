@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from breakeven.advice import Advice
-    from breakeven.api import advise, boundary, evaluate, explain, hardware, load, model
+    from breakeven.api import advise, boundary, engine, evaluate, explain, hardware, load, model
     from breakeven.errors import BreakevenError, InputError, NotModelledError
     from breakeven.spec.deployment import Deployment
     from breakeven.spec.engine import Engine, Speculative
@@ -38,6 +38,7 @@ _HOMES = {
     "Workload": "spec.workload",
     "advise": "api",
     "boundary": "api",
+    "engine": "api",
     "evaluate": "api",
     "explain": "api",
     "hardware": "api",
@@ -64,6 +65,7 @@ __all__ = [
     "Workload",
     "advise",
     "boundary",
+    "engine",
     "evaluate",
     "explain",
     "hardware",

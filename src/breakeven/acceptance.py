@@ -9,10 +9,9 @@ import numpy as np
 from breakeven.draws import Draws
 from breakeven.efficiencies import table
 from breakeven.errors import InputError
-from breakeven.spec.workload import Acceptance
+from breakeven.spec.workload import TASKS, Acceptance
 from breakeven.stats import Array
 
-TASKS = ("chat", "code", "math", "summarization", "qa")
 LONG_FROM, LONG_AT = 4096.0, 16384.0
 """Context at which acceptance priors begin to fall, and where they have fallen (reports at 2k, 8k and 16k)."""
 
@@ -69,7 +68,8 @@ def _from_positions(positions: tuple[float, ...], exponent: float) -> Curve:
 def given(acceptance: Acceptance, drafted: int, exponent: float, draws: Draws, *, nodes: int | None = None) -> Curve:
     """The curve of an acceptance in whatever form it was given; ``drafted`` is the k it was measured at unless it says.
 
-    A rate is accepted over drafted: of a tree, over all its drafted ``nodes`` (k for a chain).
+    A rate is accepted over drafted: of a tree, over all its drafted ``nodes`` (k for a chain). What no round can give (more than
+    k + 1 tokens, a rate above 1) is cut off: the tails of draws; what is stated is checked where it comes in.
     """
     k = acceptance.k or drafted
     of = nodes if nodes is not None and acceptance.k is None else k
@@ -80,15 +80,14 @@ def given(acceptance: Acceptance, drafted: int, exponent: float, draws: Draws, *
     if acceptance.alpha is not None:
         alpha = np.clip(draws.value("acceptance", acceptance.alpha), 1e-9, 1 - 1e-12)
         return Curve(decay=-np.log(alpha), exponent=1.0)
+    length: Array | float
     if acceptance.rate is not None:
-        length = 1.0 + of * draws.value("acceptance", acceptance.rate)
+        length = 1.0 + of * np.clip(draws.value("acceptance", acceptance.rate), 0.0, 1.0)
     elif acceptance.length is not None:
         length = draws.value("acceptance", acceptance.length)
     else:
         raise InputError("acceptance_empty")
-    if bool(np.any(np.asarray(length) > k + 1)):
-        raise InputError("acceptance_length_above_k", length=float(np.max(length)), k=k, most=k + 1)
-    return Curve(decay=decay_of_length(length, k, exponent), exponent=exponent)
+    return Curve(decay=decay_of_length(np.clip(length, 1.0, k + 1.0), k, exponent), exponent=exponent)
 
 
 def tree_factor(topk: int, rows: int) -> float:

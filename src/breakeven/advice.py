@@ -76,7 +76,9 @@ class MemoryLedger:
     """κ: cache bytes a token adds on this device, window layers counted in full."""
     kv_in_use_bytes: float
     kv_share: float
-    """KV in use over the pool: share of memory, not of traffic."""
+    """KV in use over the capacity: share of memory, not of traffic."""
+    pool_use: float
+    """KV in use over the pool."""
     sequences_that_fit: float
     fits: bool
 
@@ -226,7 +228,8 @@ class RuleOfThumb:
     value: float
     says: Message
     breaks: Message
-    agrees: bool
+    agrees: bool | None
+    """Whether the model comes to the same here; None: the rule is a figure, nothing is compared."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -249,6 +252,8 @@ class Best:
     """Engine to the whole change of flags."""
     all: tuple[Combination, ...]
     """Every combination, best first."""
+    undecided: tuple[str, ...] = ()
+    """Undecided levers that the set changes all the same, since no other set keeps the SLO."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -32,6 +32,11 @@ class Question:
     draws: Draws
     priced: bool = False
 
+    @property
+    def thin(self) -> Draws:
+        """Fewer of the same draws, for what is looked at along whole axes."""
+        return Draws(min(self.draws.size, BOUNDARY_DRAWS), self.draws.seed)
+
 
 def best_arms(lever: Lever, d: Deployment, q: Question) -> tuple[Arms, tuple[Alternative, ...]] | None:
     """The setting in force, else the supported setting with the best verdict and gain; the others as alternatives."""
@@ -79,7 +84,6 @@ def advise_lever(lever: Lever, d: Deployment, q: Question) -> tuple[LeverAdvice,
     both, alternatives = judged
     metrics = gains(both, q.threshold, priced=q.priced)
     verdict = lever_verdict(both, metrics, q.metric)
-    thin = Draws(min(q.draws.size, BOUNDARY_DRAWS), q.draws.seed)
     known = both.on.workload.prefix_hit_rate is both.off.workload.prefix_hit_rate
     extras = comparisons.extras(lever.name, both)
     advised = LeverAdvice(
@@ -88,7 +92,7 @@ def advise_lever(lever: Lever, d: Deployment, q: Question) -> tuple[LeverAdvice,
         setting=both.setting,
         verdict=verdict,
         metrics=metrics,
-        boundaries=boundaries(both, q.metric, q.threshold, thin),
+        boundaries=boundaries(both, q.metric, q.threshold, q.thin),
         ledger=lever.ledger,
         because=_reasons(lever, both),
         notes=extras.notes,
@@ -100,7 +104,7 @@ def advise_lever(lever: Lever, d: Deployment, q: Question) -> tuple[LeverAdvice,
         schedule=extras.schedule,
         extra=extras.figures,
     )
-    return advised, Choice(lever=lever, setting=both.setting, sigma=both.sigma, decided=verdict != "undecided" and known)
+    return advised, Choice(lever=lever, setting=both.setting, sigma=both.sigma, verdict=verdict, known=known)
 
 
 def _reasons(lever: Lever, a: Arms) -> tuple[Message, ...]:

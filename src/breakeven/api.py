@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from breakeven import advice as results
 from breakeven import registry
 from breakeven.advice import Advice, Axis, LeverAdvice, Metric
-from breakeven.advisor import BOUNDARY_DRAWS, Question, advise_lever, best_arms
+from breakeven.advisor import Question, advise_lever, best_arms
 from breakeven.boundaries import boundary as boundary_of
 from breakeven.checklist import checklist
 from breakeven.draws import Draws
@@ -17,18 +20,21 @@ from breakeven.errors import InputError, UnknownNameError
 from breakeven.evaluator import Point
 from breakeven.evaluator import evaluate as evaluate_point
 from breakeven.explanation import explain as explain_lever
-from breakeven.judge import default_objective, metric_of
+from breakeven.judge import Arms, default_objective, metric_of
 from breakeven.lattice import Choice, best
 from breakeven.lever import Lever
 from breakeven.messages import Message
 from breakeven.rules import rules
+from breakeven.spec.check import check_deployment
 from breakeven.spec.deployment import Deployment
-from breakeven.spec.hardware import Hardware
+from breakeven.spec.engine import Engine
+from breakeven.spec.hardware import Device, Hardware
 from breakeven.spec.model import Model
 from breakeven.standing import how_sure, operating_point
 from breakeven.standing import warnings as warnings_of
 from breakeven.statement import check, ledgers
 
+NUMBERS = ("input_tokens", "output_tokens", "request_rate", "concurrency", "batch", "context_tokens", "prefix_hit_rate")
 THRESHOLD = 0.10
 DRAWS = 512
 LATTICE_DRAWS = 128
@@ -85,7 +91,10 @@ def evaluate(deployment: Deployment, *, draws: int = 0, seed: int = 0, exact: bo
 
     ``exact`` False takes the open loop's fast form (within a few per cent): for maps and for arrays of 100,000 points and more.
     """
-    return evaluate_point(deployment, Draws(draws, seed), exact=exact)
+    check_deployment(deployment)
+    if draws < 0:
+        raise InputError("draws_out_of_range", value=draws)
+    return evaluate_point(deployment, Draws(draws, _checked_seed(seed)), exact=exact)
 
 
 def lever_named(name: str) -> Lever:
@@ -102,36 +111,54 @@ def _metric(objective: str) -> Metric:
     return OBJECTIVES[objective]
 
 
-def _question(d: Deployment, lever: str, threshold: float, draws: Draws) -> tuple[Lever, Question]:
-    objective, _ = default_objective(d, evaluate_point(d))
-    return lever_named(lever), Question(metric=objective, threshold=threshold, draws=draws)
+def _question(d: Deployment, middle: Point, objective: str | None, threshold: float, draws: Draws) -> tuple[Question, Message]:
+    """What the levers are asked, and why: the objective named, else the default of the operating point."""
+    default, reason = default_objective(d, middle)
+    metric = default if objective is None else _asked(objective, d, middle)
+    question = Question(metric=metric, threshold=threshold, draws=draws, priced=d.price is not None)
+    return question, reason if objective is None else Message("judge.objective_asked", {})
+
+
+def _chosen(d: Deployment, lever: str, question: Question) -> Arms:
+    judged = best_arms(lever_named(lever), d, question)
+    if judged is None:
+        raise InputError("lever_not_supported", lever=lever)
+    return judged[0]
 
 
 def boundary(
-    lever: str, deployment: Deployment, axis: Axis, *, threshold: float = THRESHOLD, draws: int = BOUNDARY_DRAWS, seed: int = 0
+    lever: str,
+    deployment: Deployment,
+    axis: Axis,
+    *,
+    objective: str | None = None,
+    threshold: float = THRESHOLD,
+    draws: int = DRAWS,
+    seed: int = 0,
 ) -> results.Boundary:
     """Break-evens of a lever along an axis, and where it pays."""
     if axis not in results.AXES:
         raise UnknownNameError("axis", axis, results.AXES)
-    chosen, question = _question(deployment, lever, threshold, Draws(draws, seed))
-    judged = best_arms(chosen, deployment, question)
-    if judged is None:
-        raise InputError("lever_not_supported", lever=lever)
-    found = boundary_of(judged[0], axis, question.metric, threshold, question.draws)
+    question, _ = _question(deployment, _middle(deployment, threshold, draws), objective, threshold, Draws(draws, _checked_seed(seed)))
+    found = boundary_of(_chosen(deployment, lever, question), axis, question.metric, threshold, question.thin)
     if found is None:
         raise InputError("axis_without_meaning", axis=axis, lever=lever)
     return found
 
 
-def explain(deployment: Deployment, lever: str, *, setting: str | None = None) -> results.Explanation:
-    """The arithmetic of a lever, line by line, in the median world; of its best supported setting unless one is named."""
-    chosen, question = _question(deployment, lever, THRESHOLD, Draws(LATTICE_DRAWS))
-    if setting is None:
-        found = best_arms(chosen, deployment, question)
-        if found is None:
-            raise InputError("lever_not_supported", lever=lever)
-        setting = found[0].setting
-    return explain_lever(chosen, deployment, setting)
+def explain(
+    deployment: Deployment,
+    lever: str,
+    *,
+    setting: str | None = None,
+    objective: str | None = None,
+    threshold: float = THRESHOLD,
+    draws: int = DRAWS,
+    seed: int = 0,
+) -> results.Explanation:
+    """The arithmetic of a lever in the median world; of the setting that :func:`advise` would choose unless one is named."""
+    question, _ = _question(deployment, _middle(deployment, threshold, draws), objective, threshold, Draws(draws, _checked_seed(seed)))
+    return explain_lever(lever_named(lever), deployment, setting or _chosen(deployment, lever, question).setting)
 
 
 def advise(
@@ -144,16 +171,12 @@ def advise(
     warnings: tuple[Message, ...] = (),
 ) -> Advice:
     """Where the deployment stands, which levers pay, by how much and up to where, and what to measure next."""
-    _check_arguments(threshold, draws)
-    world = Draws(draws, seed)
-    point = evaluate_point(deployment, world)
-    check(point, deployment)
-    middle = evaluate_point(deployment)
+    middle = _middle(deployment, threshold, draws)
     check(middle, deployment)
-    default, reason = default_objective(deployment, middle)
-    metric = _asked(objective, deployment, middle) if objective else default
-    question = Question(metric=metric, threshold=threshold, draws=world, priced=deployment.price is not None)
-    reason = Message("judge.objective_asked", {}) if objective else reason
+    question, reason = _question(deployment, middle, objective, threshold, Draws(draws, _checked_seed(seed)))
+    metric = question.metric
+    point = evaluate_point(deployment, question.draws)
+    check(point, deployment)
     books = ledgers(middle, deployment)
     found: dict[str, LeverAdvice] = {}
     choices: list[Choice] = []
@@ -171,14 +194,36 @@ def advise(
         operating_point=operating_point(point, middle, deployment),
         ledgers=books,
         levers=found,
-        best=best(deployment, choices, metric, Draws(min(draws, LATTICE_DRAWS), seed)),
+        best=best(deployment, choices, metric, threshold, Draws(min(draws, LATTICE_DRAWS), seed)),
         checklist=checklist(deployment, books.bandwidth.kv_share),
-        rules=rules(middle, middles),
+        rules=rules(middle, deployment, middles),
         warnings=(*warnings, *warnings_of(deployment, middle)),
         how_sure=how_sure(deployment),
         draws=draws,
         seed=seed,
     )
+
+
+def engine(name: str = "vllm", version: str | None = None, device: Device | None = None, **settings: Any) -> Engine:
+    """An engine with its own defaults at a version and on a device, and the settings given."""
+    from breakeven import catalog
+
+    return catalog.engine(name, version, device, **settings)
+
+
+def _middle(d: Deployment, threshold: float, draws: int) -> Point:
+    """The median world of a deployment that has passed its checks. What is judged is one deployment: arrays are for ``evaluate``."""
+    check_deployment(d)
+    _check_arguments(threshold, draws)
+    if any(isinstance(getattr(d.workload, name), np.ndarray) for name in NUMBERS):
+        raise InputError("arrays_only_evaluate")
+    return evaluate_point(d)
+
+
+def _checked_seed(seed: int) -> int:
+    if seed < 0:
+        raise InputError("seed_negative", value=seed)
+    return seed
 
 
 def _check_arguments(threshold: float, draws: int) -> None:

@@ -5,20 +5,23 @@ from __future__ import annotations
 import numpy as np
 
 from breakeven.advice import AXES, Axis, Boundary, BreakEven, Metric
-from breakeven.axes import Grid, grid, move
+from breakeven.axes import grid, move
 from breakeven.draws import MEDIAN, Draws
-from breakeven.evaluator import Point, evaluate
+from breakeven.evaluator import evaluate
 from breakeven.judge import Arms, gain_draws, noise_of, quantile
 from breakeven.stats import Array
 
 AXIS_OF: dict[str, tuple[Axis, ...]] = {
-    "batching": ("context_tokens", "request_rate", "output_tokens", "prefix_hit_rate"),
-    "kv_quant": ("batch", "context_tokens", "request_rate", "output_tokens", "prefix_hit_rate"),
-    "prefix_cache": ("prefix_hit_rate", "request_rate", "context_tokens", "output_tokens", "batch"),
+    "batching": ("context_tokens", "request_rate", "output_tokens", "prefix_hit_rate", "acceptance_length", "draft_tokens"),
+    "kv_quant": ("batch", "context_tokens", "request_rate", "output_tokens", "prefix_hit_rate", "acceptance_length", "draft_tokens"),
+    "prefix_cache": ("prefix_hit_rate", "request_rate", "context_tokens", "output_tokens", "batch", "acceptance_length", "draft_tokens"),
     "speculation": ("acceptance_length", "batch", "context_tokens", "draft_tokens", "request_rate", "output_tokens", "prefix_hit_rate"),
-    "weight_quant": ("batch", "context_tokens", "request_rate", "output_tokens", "prefix_hit_rate"),
+    "weight_quant": ("batch", "context_tokens", "request_rate", "output_tokens", "prefix_hit_rate", "acceptance_length", "draft_tokens"),
 }
-"""The axes that mean something for a lever, the ones to show first first. A pinned batch has no cap to raise."""
+"""The axes that mean something for a lever, the ones to show first first. A pinned batch has no cap to raise.
+
+Acceptance and drafted tokens are axes of every lever once drafting is on, and of none otherwise.
+"""
 
 
 def gain_along(arms: Arms, axis: Axis, values: Array, metric: Metric, draws: Draws) -> Array | None:
@@ -32,12 +35,13 @@ def gain_along(arms: Arms, axis: Axis, values: Array, metric: Metric, draws: Dra
 
 
 def _gain_at(arms: Arms, axis: Axis, value: Array | float, metric: Metric, draws: Draws) -> Array | None:
+    """The curve itself is exact; its draws, which only say how far a crossing may lie off, take the open loop's fast form."""
+    exact = not draws.size
     off, on = move(arms.off, axis, value), move(arms.on, axis, value)
+    a = evaluate(off, draws, exact=exact)
     if arms.off is arms.on:
-        point = evaluate(off, draws, exact=False)
-        return gain_draws(point, point, metric)
-    a = evaluate(off, draws, exact=False)
-    b = evaluate(on, draws, noise=noise_of(arms.lever, arms.sigma, draws), exact=False)
+        return gain_draws(a, a, metric)
+    b = evaluate(on, draws, noise=noise_of(arms.lever, arms.sigma, draws), exact=exact)
     return gain_draws(a, b, metric)
 
 
@@ -60,8 +64,11 @@ def pays_on(values: Array, gain: Array, level: float, *, logarithmic: bool) -> t
     return tuple(zip(edges[::2], edges[1::2], strict=True))
 
 
-def _spread(at: float, values: Array, gain: Array, *, logarithmic: bool) -> BreakEven:
-    """A median crossing with its interval: the nearest crossing of each draw; a draw without one lies beyond the range."""
+def _spread(at: float, values: Array, gain: Array, *, rising: bool, logarithmic: bool) -> BreakEven:
+    """A median crossing with its interval: the nearest crossing of each draw; a draw without one lies beyond the range.
+
+    On which side follows from where the draw stands at the crossing, and from whether the curve rises through it.
+    """
     x = np.log(values) if logarithmic else values
     here = np.log(at) if logarithmic else at
     y = np.clip(gain, 0.0, 1e6) - 1.0
@@ -69,12 +76,16 @@ def _spread(at: float, values: Array, gain: Array, *, logarithmic: bool) -> Brea
     slope = np.where(change, y[1:] - y[:-1], 1.0)
     place = np.where(change, x[:-1, None] + (x[1:] - x[:-1])[:, None] * (-y[:-1]) / slope, np.inf)
     nearest = np.take_along_axis(place, np.abs(np.where(np.isfinite(place), place, 1e30) - here).argmin(axis=0)[None], axis=0)[0]
-    rising = np.median(y[-1]) > np.median(y[0])
-    beyond = np.where((np.median(y, axis=0) < 0) == rising, np.inf, -np.inf)
+    beyond = np.where((y[np.abs(x - here).argmin()] < 0) == rising, np.inf, -np.inf)
     nearest = np.where(np.isfinite(nearest), nearest, beyond)
     low, high = quantile(nearest, 0.05), quantile(nearest, 0.95)
     scale = np.exp if logarithmic else float
     return BreakEven(value=at, low=float(scale(low)) if np.isfinite(low) else None, high=float(scale(high)) if np.isfinite(high) else None)
+
+
+def _rises(at: float, values: Array, gain: Array) -> bool:
+    """Whether the curve is below 1 before the crossing."""
+    return bool(gain[max(int(np.searchsorted(values, at)) - 1, 0)] < 1.0)
 
 
 def metric_on(axis: Axis, objective: Metric, arms: Arms) -> Metric:
@@ -88,7 +99,7 @@ def metric_on(axis: Axis, objective: Metric, arms: Arms) -> Metric:
 
 def boundary(arms: Arms, axis: Axis, objective: Metric, threshold: float, draws: Draws, *, spread: bool = True) -> Boundary | None:
     """A lever along one axis: break-evens with their intervals, and where it pays at the median."""
-    where = grid(arms.on, arms.point_on, axis)
+    where = grid(arms, axis)
     if where is None:
         return None
     metric = metric_on(axis, objective, arms)
@@ -100,7 +111,7 @@ def boundary(arms: Arms, axis: Axis, objective: Metric, threshold: float, draws:
     found = tuple(
         BreakEven(value=float(at), low=None, high=None)
         if wide is None
-        else _spread(float(at), where.values, wide, logarithmic=where.logarithmic)
+        else _spread(float(at), where.values, wide, rising=_rises(float(at), where.values, middle), logarithmic=where.logarithmic)
         for at in even
     )
     return Boundary(
@@ -109,14 +120,8 @@ def boundary(arms: Arms, axis: Axis, objective: Metric, threshold: float, draws:
         break_even=found,
         pays_on=pays_on(where.values, middle, 1.0 + threshold, logarithmic=where.logarithmic),
         looked_at=(float(where.values[0]), float(where.values[-1])),
-        here=_stands(arms.point_off if arms.fits_off else arms.point_on, where),
+        here=where.here,
     )
-
-
-def _stands(point: Point, where: Grid) -> float:
-    if where.axis == "batch":
-        return float(np.median(point.batch))
-    return where.here
 
 
 def boundaries(arms: Arms, objective: Metric, threshold: float, draws: Draws) -> tuple[Boundary, ...]:

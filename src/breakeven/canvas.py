@@ -18,7 +18,9 @@ NARROWEST = 60
 INDENT = 4
 GLUE = "\ue000"
 """Stands for a blank at which no line may end; a no-break space would not do, rich breaks at it."""
-UNIT = re.compile(r"(?<=\d) (?=(?:%|[TGMk]?B|[mµ]?s|min|h|(?:req|tok)/s)(?!\w))")
+UNIT = re.compile(r"(?<=\d) (?=(?:%|[TGMk]?B(?:/s)?|[PTGM]?FLOP(?:/s)?|[mµ]?s|min|h|(?:req|tok)/s|▼)(?!\w))")
+WORD = re.compile(r"""(?:'[^']*'|"[^"]*"|\S)+""")
+GOES_ON = " \\"
 DIM = "bright_black"
 
 
@@ -30,6 +32,22 @@ def wants_colour(is_terminal: bool) -> bool:
 def glued(words: str, style: str = "") -> Text:
     """Text whose numbers stay on one line with their units."""
     return Text(UNIT.sub(GLUE, words), style=style)
+
+
+def folded(command: str, width: int) -> str:
+    """A command over several lines that can be pasted as they stand: broken between words only, never within quotes.
+
+    >>> print(folded("serve --model m --name 'a b'", 18))
+    serve --model m \\
+      --name 'a b'
+    """
+    lines: list[str] = []
+    for word in WORD.findall(command):
+        if lines and len(lines[-1]) + len(word) + len(" ") <= width - len(GOES_ON):
+            lines[-1] += f" {word}"
+        else:
+            lines.append(f"  {word}" if lines else word)
+    return f"{GOES_ON}\n".join(lines)
 
 
 def written(blocks: Iterable[RenderableType], width: int, colour: bool) -> str:

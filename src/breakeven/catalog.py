@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields, replace
+from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
-from typing import Literal, overload
+from typing import Any, Literal, overload
 
 from breakeven import registry
 from breakeven.errors import InputError, UnknownNameError
-from breakeven.spec.engine import EngineDefaults
+from breakeven.messages import Message
+from breakeven.spec.engine import Engine, EngineDefaults
 from breakeven.spec.hardware import Device
 from breakeven.spec.model import Model
 
 Kind = Literal["hardware", "models", "engines"]
+Way = Literal["on", "off"]
 HERE = Path(__file__).with_name("catalog")
 INDEX = "index.toml"
 KIND_WORDS = {"hardware": "device", "models": "model", "engines": "engine"}
@@ -38,7 +42,7 @@ def load(kind: Literal["hardware"], name: str, dirs: tuple[Path, ...] = ()) -> D
 @overload
 def load(kind: Literal["models"], name: str, dirs: tuple[Path, ...] = ()) -> Model: ...
 def load(kind: Literal["hardware", "models"], name: str, dirs: tuple[Path, ...] = ()) -> Device | Model:
-    """The entry of a name, an alias or a Hugging Face id, in any case."""
+    """The entry of a name, an alias or a Hugging Face id, in any case. A model asked for by an id has that id first."""
     return _load(kind, normalised(name), dirs)
 
 
@@ -48,7 +52,12 @@ def _load(kind: Literal["hardware", "models"], name: str, dirs: tuple[Path, ...]
     # By the registry, since what resolves a deployment lies beside the parsers and looks names up here.
     reader = registry.module("origin", f"{KIND_WORDS[kind]}_entry")
     found: Device | Model = (reader.parse_device if kind == "hardware" else reader.parse_entry)(read_table(path), path.stem)
-    return found
+    return _asked_first(found, name) if isinstance(found, Model) else found
+
+
+def _asked_first(model: Model, name: str) -> Model:
+    asked = [hf_id for hf_id in model.hf_ids if normalised(hf_id) == name]
+    return replace(model, hf_ids=(*asked, *(hf_id for hf_id in model.hf_ids if hf_id not in asked))) if asked else model
 
 
 def engine_defaults(name: str, version: str | None = None, device: Device | None = None) -> EngineDefaults:
@@ -58,11 +67,83 @@ def engine_defaults(name: str, version: str | None = None, device: Device | None
     return found
 
 
+def engine_title(name: str) -> str:
+    """An engine as its makers write it; a name that is not in the catalogue stays as it is."""
+    return str(_engine_table(name)["title"]) if name in names("engines") else name
+
+
+def commands(engine: str) -> Mapping[str, str]:
+    """What to type to measure on an engine (``bench``, ``hits`` …), where it has it; {model} and the like are to be filled in."""
+    return _texts(_engine_table(engine).get("commands", {})) if engine in names("engines") else {}
+
+
+def flags(lever: str, way: Way, setting: str | None = None, **values: object) -> Mapping[str, str]:
+    """Engine to what is typed to turn a lever on (at a setting, where settings differ) or off; perhaps nothing, and a note says what to do.
+
+    An engine that does not have the lever, or the setting, is not there. ``values`` fill the holes: {setting}, {k}, {model} …
+    """
+    return {name: entry.get(way, "").format(setting=setting, **values) for name, entry in _entries(lever, way, setting).items()}
+
+
+def joined_flags(engine: str, typed: Iterable[str]) -> str:
+    """Several flags as the engine takes them together: one after the other on a command line, or entry after entry of a file."""
+    between = str(_engine_table(engine).get("flag_separator", " ")) if engine in names("engines") else " "
+    return between.join(text for text in typed if text)
+
+
+def flag_table(lever: str) -> Mapping[str, Mapping[str, str]]:
+    """Engine to setting to what is typed for it, holes left open; where settings do not differ it is called ``on``."""
+    found: dict[str, dict[str, str]] = {}
+    for name in names("engines"):
+        table = _engine_table(name).get("flags", {})
+        entry = table.get(lever, {}) if isinstance(table, dict) else {}
+        settings = {key: value for key, value in entry.items() if isinstance(value, dict)} or {"on": entry}
+        found[name] = {key: str(value.get("on", "")) for key, value in settings.items() if "on" in value or "on_note" in value}
+    return {name: settings for name, settings in found.items() if settings}
+
+
+def flag_notes(lever: str, way: Way, setting: str | None = None) -> Mapping[str, Message]:
+    """Engine to what is to be done beside the flag: a checkpoint to be had, a flag to be left out."""
+    found = {name: entry.get(f"{way}_note") for name, entry in _entries(lever, way, setting).items()}
+    return {name: Message(f"lever.{note}", {}) for name, note in found.items() if note}
+
+
+def _entries(lever: str, way: Way, setting: str | None) -> dict[str, dict[str, str]]:
+    """Engine to its texts for one way: those of the table that the setting's first word names, else the lever's own."""
+    found = {}
+    for name in names("engines"):
+        table = _engine_table(name).get("flags", {})
+        entry = table.get(lever, {}) if isinstance(table, dict) else {}
+        by_setting = {key: value for key, value in entry.items() if isinstance(value, dict)}
+        chosen = by_setting.get((setting or "").split(" ")[0], {}) if way == "on" and by_setting else entry
+        if way in chosen or f"{way}_note" in chosen:
+            found[name] = _texts(chosen)
+    return found
+
+
+def _texts(table: object) -> dict[str, str]:
+    return {key: value for key, value in table.items() if isinstance(value, str)} if isinstance(table, dict) else {}
+
+
+def engine(name: str = "vllm", version: str | None = None, device: Device | None = None, **settings: object) -> Engine:
+    """An engine's settings: those given, the rest its own defaults at that version and on that device."""
+    known = {field.name for field in fields(Engine)}
+    for setting in settings:
+        if setting not in known:
+            near = get_close_matches(setting, known, n=1, cutoff=0.6)
+            path = f"engine.{setting}"
+            raise InputError(
+                "unknown_key_near" if near else "unknown_key", path=path, near=near and near[0], known=", ".join(sorted(known))
+            )
+    found = engine_defaults(name, version, device)
+    nature = {"kv_reserve": found.kv_reserve, "mixes_prompts": found.mixes_prompts, "runtime_reserve_bytes": found.runtime_reserve_bytes}
+    values: dict[str, Any] = {**found.settings, **nature, **settings}
+    return Engine(name=found.name, version=found.version, **values)
+
+
 @cache
-def flags(lever: str, way: Literal["on", "off"]) -> Mapping[str, str]:
-    """Engine to the flag that turns a lever on or off; {setting} stands for the setting."""
-    found = {name: engine_defaults(name).flags.get(lever, {}).get(way) for name in names("engines")}
-    return {name: text for name, text in found.items() if text is not None}
+def _engine_table(name: str) -> Mapping[str, object]:
+    return read_table(_path("engines", normalised(name), ()))
 
 
 def _path(kind: Kind, name: str, dirs: tuple[Path, ...]) -> Path:

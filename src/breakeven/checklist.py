@@ -6,21 +6,17 @@ from breakeven.advice import CheckItem
 from breakeven.messages import Message
 from breakeven.spec.deployment import Deployment
 
-MEASURED = ("measured",)
-
 
 def checklist(d: Deployment, kv_share: float) -> tuple[CheckItem, ...]:
-    """Each item with its evidence, or how to get it."""
-    from_file = d.provenance
-    batch = any(from_file.get(f"workload.{name}") in MEASURED for name in ("batch", "effective_batch"))
+    """Each item with its evidence, or how to get it. A step time is never an input, so the fourth waits for a measurement."""
+    batch = any(d.provenance.get(f"workload.{name}") == "measured" for name in ("batch", "concurrency"))
     hits = d.workload.prefix_hit_rate is not None
     accepted = d.workload.acceptance is not None
-    step = from_file.get("workload.step_s") in MEASURED
     return (
         _item("effective_batch_measured", batch, "measured" if batch else "predicted"),
         _item("kv_share_computed", True, "computed", share=kv_share),
         _item("prefix_hit_rate_known", hits, "given" if hits else "unknown"),
-        _item("draft_acceptance_and_step_time_known", accepted and step, "acceptance_only" if accepted else "unknown"),
+        _item("draft_acceptance_and_step_time_known", False, "acceptance_only" if accepted else "unknown"),
         _item("ledgers_recomputed_after", False, "nothing_after"),
     )
 

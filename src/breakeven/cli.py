@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
+from pathlib import Path
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,6 +19,7 @@ from breakeven.messages import LANGUAGES, say, text
 if TYPE_CHECKING:
     from breakeven.compose import Language
 
+REFERENCE = "docs/reference"
 USAGE_EXIT = 2
 INTERRUPTED_EXIT = 130
 PLAIN = {
@@ -39,12 +41,12 @@ NOT_FIELDS = (
     "ctx",
     "file",
     "launch",
-    "catalog",
     "objective",
     "threshold",
     "draws",
     "seed",
     "as_json",
+    "markdown",
     "lang",
     "verbose",
     "rules",
@@ -59,6 +61,7 @@ def _option(*names: str, metavar: str | None = None) -> Any:
 Number = Annotated[str | None, typer.Option(metavar="NUMBER", show_default=False)]
 Switch = bool | None
 AsJson = Annotated[bool, _option("--json")]
+Seed = Annotated[str, typer.Option("--seed", metavar="NUMBER", show_default=True)]
 InLanguage = Annotated[str | None, _option("--lang", metavar="en|zh")]
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, add_help_option=False, pretty_exceptions_enable=False)
@@ -133,10 +136,11 @@ def advise(
     objective: Annotated[str | None, _option("--objective", metavar="METRIC")] = None,
     threshold: Annotated[str, typer.Option(metavar="SHARE", show_default=True)] = "0.10",
     draws: Annotated[str, typer.Option(metavar="NUMBER", show_default=True)] = "512",
-    seed: Annotated[str, typer.Option(metavar="NUMBER", show_default=True)] = "0",
+    seed: Seed = "0",
     explain: Annotated[str | None, _option("--explain", metavar="LEVER")] = None,
     rules: Annotated[bool, _option("--rules")] = False,
     verbose: Annotated[bool, _option("--verbose", "-v")] = False,
+    markdown: Annotated[bool, _option("--markdown")] = False,
     as_json: AsJson = False,
     lang: InLanguage = None,
     show_help: ShowHelp = False,
@@ -149,88 +153,78 @@ def advise(
     _one_of(objective, "--objective", api.OBJECTIVES)
     _one_of(explain, "--explain", api.levers())
     deployment, warnings = api.load(file=file, launch=launch, flags=_flags(ctx.params))
-    if explain is not None:
-        _show(compose.compose_explanation(api.explain(deployment, explain), language), as_json)
-        return
     drawn, pays_from = values.count(draws, "--draws"), values.number(threshold, "--threshold")
+    if explain is not None:
+        explained = api.explain(deployment, explain, objective=objective, threshold=pays_from, draws=drawn, seed=seeded)
+        _show(compose.compose_explanation(explained, language), as_json)
+        return
     advice = api.advise(deployment, objective=objective, threshold=pays_from, draws=drawn, seed=seeded, warnings=warnings)
-    _show(compose.compose(advice, language), as_json, verbose=verbose, rules=rules)
+    document = compose.compose(advice, language)
+    if markdown and not as_json:
+        from breakeven.renderers import markdown as page
+
+        _print(page.render(document))
+        return
+    _show(document, as_json, verbose=verbose, rules=rules)
 
 
 @app.command(add_help_option=False)
 def catalog(
     ctx: typer.Context,
-    kind: Annotated[str | None, typer.Argument(metavar="hardware|models", show_default=False)] = None,
+    kind: Annotated[str | None, typer.Argument(metavar="hardware|models|engines|levers", show_default=False)] = None,
     name: Annotated[str | None, typer.Argument(metavar="NAME", show_default=False)] = None,
+    seed: Seed = "0",
     as_json: AsJson = False,
     lang: InLanguage = None,
     show_help: ShowHelp = False,
 ) -> None:
-    """What devices and models are known, and where each figure comes from."""
+    """What devices, models, engines and levers are known, and where each figure comes from."""
+    from breakeven import api, entries
     from breakeven import catalog as known
-    from breakeven import compose
 
-    kinds = {"hardware": known.names("hardware"), "models": known.names("models")}
-    _one_of(kind, "catalog", kinds)
-    wanted = {kind: kinds[kind] if name is None else (name,)} if kind is not None else kinds
-    devices = [known.load("hardware", one) for one in wanted.get("hardware", ())]
-    models = [known.load("models", one) for one in wanted.get("models", ())]
-    _show(compose.compose_catalog(devices, models, _language(ctx)), as_json, verbose=name is not None)
+    _whole(seed, "--seed")
+    _one_of(kind, "catalog", entries.KINDS)
+    levers = api.levers()
+    names: dict[entries.Kind, Iterable[str]] = {
+        each: tuple(levers) if each == "levers" else known.names(each) for each in entries.KINDS if kind in (None, each)
+    }
+    if name is not None:
+        names = {each: (api.lever_named(name).name if each == "levers" else name,) for each in names}
+    _show(entries.compose_catalog(names, levers, _language(ctx)), as_json, verbose=name is not None)
 
 
 @app.command(add_help_option=False)
 def schema(
     ctx: typer.Context,
     write: Annotated[bool, _option("--write")] = False,
+    to: Annotated[str | None, _option("--to", metavar="FOLDER")] = None,
+    seed: Seed = "0",
+    as_json: AsJson = False,
     lang: InLanguage = None,
     show_help: ShowHelp = False,
 ) -> None:
-    """The JSON schema of the output of ``advise --json``."""
+    """The JSON schema of the output of ``advise --json``; written, those of all outputs."""
     from breakeven import document
     from breakeven.renderers import json
 
-    rendered = json.render(document.json_schema())
-    if not write:
-        _print(rendered)
+    _whole(seed, "--seed")
+    if not write and to is None:
+        _print(json.render(document.json_schema()))
         return
-    path = document.SCHEMA_PATH
-    try:
-        path.write_text(rendered, encoding="utf-8")
-    except OSError as error:
-        raise InputError("cannot_write", path=str(path), reason=error.strerror or "") from None
-
-
-PATHS: Mapping[str, str] = {
-    "engine": "engine.name",
-    "engine_version": "engine.version",
-    "input_tokens": "workload.input_tokens",
-    "output_tokens": "workload.output_tokens",
-    "rate": "workload.request_rate",
-    "concurrency": "workload.concurrency",
-    "batch": "workload.batch",
-    "context": "workload.context_tokens",
-    "trace": "workload.trace",
-    "prefix_hit_rate": "workload.prefix_hit_rate",
-    "acceptance": "workload.acceptance",
-    "acceptance_length": "workload.acceptance_length",
-    "acceptance_rate": "workload.acceptance_rate",
-    "acceptance_alpha": "workload.acceptance_alpha",
-    "task": "workload.task",
-    "slo_ttft": "slo.ttft_s",
-    "slo_tpot": "slo.tpot_s",
-    "price": "price.per_device_hour",
-    "currency": "price.currency",
-    "model": "model",
-    "hardware": "hardware",
-}
-"""Option to the key of the deployment file; an option that is not named here is a setting of the engine by its own name."""
+    folder = Path(to or REFERENCE)
+    if not folder.is_dir():
+        raise InputError("no_reference_folder", path=str(folder))
+    for name in document.PUBLISHED:
+        try:
+            (folder / name).write_text(json.render(document.json_schema(name)), encoding="utf-8")
+        except OSError as error:
+            raise InputError("cannot_write", path=str(folder / name), reason=error.strerror or "") from None
 
 
 def _flags(params: Mapping[str, Any]) -> dict[str, object]:
-    given = {name: value for name, value in params.items() if value is not None and name not in NOT_FIELDS}
-    flags = {PATHS.get(name, f"engine.{name}"): _spread(value) for name, value in given.items()}
-    if isinstance(speculative := flags.get("engine.speculative"), str) and speculative.startswith("{"):
-        flags["engine.speculative"] = _json(speculative, "--speculative")
+    flags = {name: _spread(value) for name, value in params.items() if value is not None and name not in NOT_FIELDS}
+    if isinstance(speculative := flags.get("speculative"), str) and speculative.startswith("{"):
+        flags["speculative"] = _json(speculative, "--speculative")
     return flags
 
 

@@ -15,6 +15,7 @@ from breakeven.judge import Arms
 from breakeven.levers import speculation
 from breakeven.messages import Message
 from breakeven.spec.deployment import Deployment
+from breakeven.spec.hardware import Device
 from breakeven.statement import limited_by
 
 SHOWN = 3
@@ -41,9 +42,9 @@ def static_batching(d: Deployment, batch: float) -> float:
 
 
 @cache
-def _devices() -> tuple[tuple[str, float], ...]:
+def _devices() -> tuple[Device, ...]:
     loaded = (catalog.load("hardware", name) for name in catalog.names("hardware"))
-    return tuple(sorted(((d.name, d.bandwidth_bytes_per_s) for d in loaded), key=lambda pair: pair[1]))
+    return tuple(sorted(loaded, key=lambda device: device.bandwidth_bytes_per_s))
 
 
 def next_devices(d: Deployment) -> list[dict[str, object]]:
@@ -51,10 +52,11 @@ def next_devices(d: Deployment) -> list[dict[str, object]]:
     mine = d.hardware.device.bandwidth_bytes_per_s
     found: list[dict[str, object]] = []
     last = mine
-    for name, bandwidth in _devices():
-        if bandwidth >= last * STEP and len(found) < SHOWN:
-            found.append({"device": name, "bandwidth_bytes_per_s": bandwidth, "bandwidth_factor": bandwidth / mine})
-            last = bandwidth
+    for device in _devices():
+        rate = device.bandwidth_bytes_per_s
+        if rate >= last * STEP and len(found) < SHOWN:
+            found.append({"device": device.name, "title": device.title, "bandwidth_bytes_per_s": rate, "bandwidth_factor": rate / mine})
+            last = rate
     return found
 
 
@@ -94,7 +96,7 @@ def batching_extras(a: Arms, middle: Point) -> Extras:
         figures |= {"next_devices_by_bandwidth": devices, "mixtures_of_like_size": mixtures}
         if devices:
             notes.append(
-                Message("lever.batching_devices", {"devices": ", ".join(f"{d['device']} ×{d['bandwidth_factor']:.2g}" for d in devices)})
+                Message("lever.batching_devices", {"devices": ", ".join(f"{d['title']} ×{d['bandwidth_factor']:.2g}" for d in devices)})
             )
         if mixtures:
             notes.append(Message("lever.batching_mixtures", {"models": ", ".join(str(m["model"]) for m in mixtures)}))
@@ -118,5 +120,9 @@ def speculation_extras(a: Arms) -> Extras:
         if a.off.engine.name == "vllm"
         else None
     )
-    note = Message("lever.spec_k_range", {"low": low, "high": high, "schedule": ", ".join(f"{lo}–{hi}: k={k}" for lo, hi, k in steps)})
+    told = ", ".join(f"{lo}–{hi}: k={k}" for lo, hi, k in steps)
+    if low < high:
+        note = Message("lever.spec_k_range", {"low": low, "high": high, "schedule": told})
+    else:
+        note = Message("lever.spec_k_best", {"best": best, "schedule": told})
     return Extras(figures={"best_k": best, "k_range": [low, high]}, notes=(note,), schedule=schedule)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from math import isfinite
 from typing import Any, Literal
@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from breakeven import advice as a
+from breakeven import catalog
 from breakeven import document as d
 from breakeven.messages import Message, say, text
 from breakeven.phrasing import asked, boundary_words, headline, lever_title, operating_sentence, pays_where
@@ -18,19 +19,20 @@ from breakeven.spec.hardware import Device
 from breakeven.spec.model import Model
 
 Language = Literal["en", "zh"]
+EXACT = Message("lever.accuracy_exact")
 FIGURES = 12
 """Figures kept: bytes stay exact, and the last bits of a processor's arithmetic do not reach the reader."""
-LEVERS = ("batching", "kv_quant", "prefix_cache", "speculation", "weight_quant")
 RULES_OF: Mapping[str, tuple[str, ...]] = {
     "amortised": ("batching",),
     "kv_below_10_percent": ("kv_quant",),
     "batch_below_4": ("batching",),
     "prefix_ceiling": ("prefix_cache",),
     "historical_speculation": ("speculation",),
-    "below_10_percent": LEVERS,
 }
-"""Rule of thumb to the levers it speaks of."""
+"""Rule of thumb to the levers it speaks of; one that is not here speaks of all."""
 VERDICT_SIDE = {"pays": 1, "does_not_pay": -1, "hurts": -1}
+WORSE = 0.98
+"""A gain below this moves the other way, whether or not that is sure."""
 
 
 def figure(value: float | None) -> float | None:
@@ -171,10 +173,12 @@ def _measure(measure: a.MeasureNext | None, language: Language) -> d.MeasureNext
 
 
 def against(verdict: str, metrics: Mapping[a.Metric, a.Gain]) -> list[str]:
-    """Metrics whose own verdict is sure and of the other side than the lever's."""
+    """Metrics that go the other way: at the median where the lever pays, surely where it does not."""
     side = VERDICT_SIDE.get(verdict)
-    opposite = {1: ("hurts",), -1: ("pays",)}.get(side or 0, ())
-    return [name for name in a.METRICS if name in metrics and metrics[name].verdict in opposite]
+    known = {name: metrics[name] for name in a.METRICS if name in metrics}
+    if side == 1:
+        return [name for name, gain in known.items() if gain.verdict == "hurts" or (gain.gain is not None and gain.gain < WORSE)]
+    return [name for name, gain in known.items() if side == -1 and gain.verdict == "pays"]
 
 
 def _lever(advice: a.LeverAdvice, language: Language, rules: Iterable[a.RuleOfThumb]) -> d.Lever:
@@ -193,6 +197,9 @@ def _lever(advice: a.LeverAdvice, language: Language, rules: Iterable[a.RuleOfTh
         notes=_said(advice.notes, language),
         set=dict(advice.set),
         unset=dict(advice.unset),
+        set_notes=_notes(catalog.flag_notes(advice.lever, "on", advice.setting), advice.set, language),
+        unset_notes=_notes(catalog.flag_notes(advice.lever, "off"), advice.unset, language),
+        lossy=advice.accuracy != EXACT,
         accuracy=text(advice.accuracy, language),
         alternatives=[
             d.Alternative(
@@ -203,33 +210,46 @@ def _lever(advice: a.LeverAdvice, language: Language, rules: Iterable[a.RuleOfTh
             )
             for other in advice.alternatives
         ],
-        rules_of_thumb=[rule.id for rule in rules if advice.lever in RULES_OF.get(rule.id, ())],
+        rules_of_thumb=[rule.id for rule in rules if advice.lever in RULES_OF.get(rule.id, (advice.lever,))],
         measure_next=_measure(advice.measure_next, language),
         schedule=advice.schedule,
         extra=plain(advice.extra, language),
     )
 
 
+def _notes(notes: Mapping[str, Message], engines: Iterable[str], language: Language) -> dict[str, str]:
+    return {engine: text(notes[engine], language) for engine in engines if engine in notes}
+
+
 def _best(advice: a.Advice, language: Language) -> d.Best:
     best = advice.best
     one = _combination(best.combination)
-    titles = [_title(advice, *_split(name), language) for name in one.levers]
-    every = [_combination(combination) for combination in best.all]
+    changes = list(_changes(advice, dict(name.split(":", 1) for name in one.levers), language))
     return d.Best(
-        levers=one.levers, titles=titles, metrics=one.metrics, meets_slo=one.meets_slo, fits=one.fits, set=dict(best.set), all=every
+        levers=one.levers,
+        titles=[title for title, _ in changes],
+        metrics=one.metrics,
+        meets_slo=one.meets_slo,
+        fits=one.fits,
+        set={engine: flags.strip() for engine, flags in best.set.items()},
+        notes=list(dict.fromkeys(note for _, note in changes if note)),
+        all=[_combination(combination) for combination in best.all],
     )
 
 
-def _title(advice: a.Advice, name: str, setting: str, language: Language) -> str:
-    title = lever_title(name, setting, language)
-    now = advice.levers.get(name)
-    stays = now is not None and now.state == "on" and now.setting == setting
-    return say("report.on", language, lever=title) if stays else title
-
-
-def _split(lever: str) -> tuple[str, str]:
-    name, _, setting = lever.partition(":")
-    return name, setting
+def _changes(advice: a.Advice, chosen: Mapping[str, str], language: Language) -> Iterator[tuple[str, str]]:
+    """What the best set changes, each with what is to be done beside its flag; what stays as it is is left out."""
+    engine = advice.deployment.engine.name
+    for name, lever in advice.levers.items():
+        setting = chosen.get(name)
+        if setting is not None and (lever.state, lever.setting) != ("on", setting):
+            title, notes = lever_title(name, setting, language), catalog.flag_notes(name, "on", setting)
+        elif setting is None and lever.state == "on":
+            title = say("report.without", language, lever=lever_title(name, lever.setting, language))
+            notes = catalog.flag_notes(name, "off")
+        else:
+            continue
+        yield title, text(notes[engine], language) if engine in notes else ""
 
 
 def _check(item: a.CheckItem, language: Language) -> d.CheckItem:
@@ -304,24 +324,3 @@ def compose_explanation(explanation: a.Explanation, language: Language = "en") -
         on=lines(explanation.on),
         result=lines(explanation.result),
     )
-
-
-def _entry(kind: Literal["hardware", "models"], entry: Device | Model, language: Language) -> d.CatalogEntry:
-    values = plain(entry, language)
-    sources = values.pop("sources")
-    if isinstance(entry, Device):
-        summary: dict[str, Any] = {
-            "memory_bytes": entry.memory_bytes,
-            "bandwidth_bytes_per_s": entry.bandwidth_bytes_per_s,
-            **entry.matmul_flops,
-        }
-    else:
-        summary = {"parameters": entry.parameters.total, "layers": entry.layers, "max_context": entry.max_context}
-    title = entry.title if isinstance(entry, Device) else entry.family
-    return d.CatalogEntry(kind=kind, name=entry.name, title=title, summary=summary, values=values, sources=sources)
-
-
-def compose_catalog(devices: Iterable[Device], models: Iterable[Model], language: Language = "en") -> d.CatalogDocument:
-    """The document of catalogue entries."""
-    entries = [_entry("hardware", device, language) for device in devices] + [_entry("models", model, language) for model in models]
-    return d.CatalogDocument(language=language, entries=entries)

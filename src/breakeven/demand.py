@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+
 from breakeven.draws import Draws
 from breakeven.errors import InputError
 from breakeven.ledger import prefill
 from breakeven.spec.deployment import Deployment
 from breakeven.spec.workload import Workload
-from breakeven.stats import Array
+from breakeven.stats import Array, Value, is_uncertain
 
 Mode = Literal["open", "closed", "pinned"]
 
@@ -44,27 +46,28 @@ def demand(d: Deployment, draws: Draws) -> Demand:
     """The workload drawn; a trace's moments keep their shape when a mean is moved."""
     w = d.workload
     given = {
-        name: draws.value(name, value)
+        name: drawn(draws, name, value, 1.0)
         for name, value in (("input_tokens", w.input_tokens), ("output_tokens", w.output_tokens))
         if value is not None
     }
     prompt, output = given.get("input_tokens"), given.get("output_tokens")
-    cross, square, prompt_square = _shape(w)
+    cross, square, prompt_square = shape(w)
     if w.batch is not None and w.context_tokens is not None:
-        context = draws.value("context_tokens", w.context_tokens)
+        context = drawn(draws, "context_tokens", w.context_tokens, 0.0)
     elif prompt is not None and output is not None:
         context = prompt * cross + output * square / 2
     else:
-        raise InputError("lengths_missing")
-    hit = draws.value("prefix_hit_rate", w.prefix_hit_rate) if w.prefix_hit_rate is not None and d.engine.enable_prefix_caching else 0.0
+        raise InputError("no_lengths", missing="workload.input_tokens + workload.output_tokens")
+    hits = w.prefix_hit_rate if d.engine.enable_prefix_caching else None
+    hit = drawn(draws, "prefix_hit_rate", hits, 0.0, 1.0) if hits is not None else 0.0
     attention_input = prompt * prompt_square if prompt is not None else 0.0
     new = prefill.new_tokens(attention_input, hit, d.engine.block_size) if prompt is not None else 0.0
     rate = draws.value("request_rate", w.request_rate) / d.replicas if w.request_rate is not None else None
-    clients = draws.value("concurrency", w.concurrency) / d.replicas if w.concurrency is not None else None
-    batch = draws.value("batch", w.batch) if w.batch is not None else None
+    clients = drawn(draws, "concurrency", w.concurrency, 1.0) / d.replicas if w.concurrency is not None else None
+    batch = drawn(draws, "batch", w.batch, 1.0) if w.batch is not None else None
     mode = mode_of(w)
     if mode == "open" and rate is None:
-        raise InputError("arrivals_missing")
+        raise InputError("no_arrivals")
     return Demand(
         mode=mode,
         input_tokens=prompt,
@@ -79,7 +82,13 @@ def demand(d: Deployment, draws: Draws) -> Demand:
     )
 
 
-def _shape(w: Workload) -> tuple[float, float, float]:
+def drawn(draws: Draws, name: str, value: Value, low: float, high: float = np.inf) -> Array | float:
+    """A field drawn; the tails of an uncertain one are cut off where it cannot be. What is stated is checked elsewhere, and kept."""
+    found = draws.value(name, value)
+    return np.clip(found, low, high) if is_uncertain(value) else found
+
+
+def shape(w: Workload) -> tuple[float, float, float]:
     """E[IO]/(E[I]·E[O]), E[O²]/E[O]² and E[I²]/E[I]²; all 1 for constant lengths."""
     if w.lengths is None:
         return 1.0, 1.0, 1.0

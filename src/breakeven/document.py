@@ -5,19 +5,17 @@ A field is never renamed or removed without raising ``SCHEMA``; fields may be ad
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any, Final, Literal
 
 import msgspec
 from msgspec import Struct
 
+from breakeven.advice import Axis, LimitedBy, Verdict
+
 SCHEMA: Final = "breakeven.advice/1"
 EXPLANATION_SCHEMA: Final = "breakeven.explanation/1"
 CATALOG_SCHEMA: Final = "breakeven.catalog/1"
-SCHEMA_PATH = Path("docs/reference/advice-1.schema.json")
-
-Verdict = Literal["pays", "does_not_pay", "hurts", "undecided", "not_supported", "does_not_fit"]
-Axis = Literal["batch", "context_tokens", "acceptance_length", "prefix_hit_rate", "request_rate", "draft_tokens", "output_tokens"]
 
 
 class Interval(Struct, frozen=True, kw_only=True):
@@ -47,7 +45,7 @@ class OperatingPoint(Struct, frozen=True, kw_only=True):
     """Where the deployment stands: times of one replica, rates of all replicas."""
 
     effective_batch: float | None
-    limited_by: Literal["demand", "max_num_seqs", "kv_pool", "concurrency", "pinned"]
+    limited_by: LimitedBy
     saturated: bool
     request_rate_per_s: float | None
     max_request_rate_per_s: float | None
@@ -78,6 +76,7 @@ class Memory(Struct, frozen=True, kw_only=True):
     kv_pool_tokens: float
     kv_in_use_bytes: float
     kv_share: float | None
+    pool_use: float | None
     sequences_that_fit: float | None
     fits: bool
 
@@ -179,7 +178,7 @@ class RuleOfThumb(Struct, frozen=True, kw_only=True):
     value: float | None
     says: str
     breaks: str
-    agrees: bool
+    agrees: bool | None
 
 
 class Lever(Struct, frozen=True, kw_only=True):
@@ -201,7 +200,13 @@ class Lever(Struct, frozen=True, kw_only=True):
     """Side comparisons: the range of k and its schedule, static batching, the next devices."""
     alternatives: list[Alternative]
     set: dict[str, str]
+    """Engine to what is typed to turn it on; empty where ``set_notes`` says all there is to do."""
     unset: dict[str, str]
+    set_notes: dict[str, str]
+    """Engine to what is to be done beside the flag."""
+    unset_notes: dict[str, str]
+    lossy: bool
+    """Whether it changes what the model computes."""
     accuracy: str
     rules_of_thumb: list[str]
     """Ids of the document's rules that speak of this lever."""
@@ -224,10 +229,13 @@ class Best(Struct, frozen=True, kw_only=True):
 
     levers: list[str]
     titles: list[str]
+    """What changes; the levers that are not named stay as they are."""
     metrics: dict[str, Interval]
     meets_slo: bool | None
     fits: bool
     set: dict[str, str]
+    notes: list[str]
+    """What is to be done beside the flags."""
     all: list[Combination]
 
 
@@ -292,9 +300,9 @@ class ExplanationDocument(Struct, frozen=True, kw_only=True):
 
 
 class CatalogEntry(Struct, frozen=True, kw_only=True):
-    """One device or model, with the source of each value."""
+    """One device, model, engine or lever, with the source of each value."""
 
-    kind: Literal["hardware", "models"]
+    kind: Literal["hardware", "models", "engines", "levers"]
     name: str
     title: str
     summary: dict[str, Any]
@@ -310,6 +318,15 @@ class CatalogDocument(Struct, frozen=True, kw_only=True):
     entries: list[CatalogEntry]
 
 
-def json_schema() -> dict[str, Any]:
-    """The JSON schema of :class:`Document`, as published in ``docs/reference``."""
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": SCHEMA, **msgspec.json.schema(Document)}
+PUBLISHED: Mapping[str, tuple[str, type[Struct]]] = {
+    "advice-1.schema.json": (SCHEMA, Document),
+    "explanation-1.schema.json": (EXPLANATION_SCHEMA, ExplanationDocument),
+    "catalog-1.schema.json": (CATALOG_SCHEMA, CatalogDocument),
+}
+"""File of ``docs/reference`` to the document whose schema it holds."""
+
+
+def json_schema(name: str = "advice-1.schema.json") -> dict[str, Any]:
+    """The JSON schema of a document, as published in ``docs/reference`` under that name."""
+    title, document = PUBLISHED[name]
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title, **msgspec.json.schema(document)}

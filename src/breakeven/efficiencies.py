@@ -9,7 +9,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from breakeven.spec.engine import Engine
+from breakeven.spec.engine import Engine, version_key
 
 GRAPH_VERSION = (0, 8)
 """vLLM from 0.8 on runs its V1 engine with CUDA graphs."""
@@ -62,27 +62,12 @@ def table(name: str) -> Mapping[str, Any]:
     return tomllib.loads(resources.files("breakeven").joinpath("catalog", "calibrations", f"{name}.toml").read_text(encoding="utf-8"))
 
 
-def version_of(engine: Engine) -> tuple[int, ...]:
-    """The numbers of a version string; suffixes such as ``rc1`` or ``.post1`` end it.
-
-    >>> version_of(Engine(version="0.8.5.post1"))
-    (0, 8, 5)
-    """
-    numbers: list[int] = []
-    for part in engine.version.lstrip("v").split("."):
-        if not part.isdigit():
-            break
-        numbers.append(int(part))
-    return tuple(numbers)
-
-
 def is_eager(engine: Engine) -> bool:
     """Whether the engine launches kernels one by one (no CUDA graphs): asked for, or of the era before them.
 
     A version without a number (``main``, ``nightly``) is a new one.
     """
-    version = version_of(engine)
-    return engine.enforce_eager or (engine.name == "vllm" and version != () and version < GRAPH_VERSION)
+    return engine.enforce_eager or (engine.name == "vllm" and version_key(engine.version) < GRAPH_VERSION)
 
 
 def prior(engine: Engine) -> Efficiencies:

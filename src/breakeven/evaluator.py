@@ -60,6 +60,17 @@ class Point:
     interference_s: Array | float
     time_factor: Array | float
 
+    @property
+    def fitting(self) -> Flags:
+        """Whether it can run at all: one mean sequence beside the weights, or the whole of a pinned batch."""
+        needed = self.batch if self.demand.mode == "pinned" else 1.0
+        return np.asarray(np.asarray(self.room.fits_sequences) >= needed)
+
+    @property
+    def fits(self) -> bool:
+        """Whether it can run in every draw."""
+        return bool(np.all(self.fitting))
+
 
 @dataclass(frozen=True, kw_only=True)
 class Prompts:

@@ -13,10 +13,11 @@ from breakeven.evaluator import Noise, Point, evaluate
 from breakeven.lever import Lever, Sigma
 from breakeven.messages import Message
 from breakeven.spec.deployment import Deployment
-from breakeven.statement import limited_by
+from breakeven.statement import check, limited_by
 from breakeven.stats import Array
 
 SURE, UNLIKELY = 0.9, 0.1
+NOTHING = 0.005
 LOW, HIGH = 0.05, 0.95
 TIMES = ("tpot", "ttft", "e2e", "cost")
 
@@ -54,6 +55,7 @@ def arms(lever: Lever, off: Deployment, setting: str, draws: Draws, *, point_off
     """Evaluate both arms of a lever; equal deployments are one arm, with no error between them."""
     on = lever.apply(off, setting)
     base = point_off or evaluate(off, draws, exact=exact)
+    check(base, off)
     if on is off:
         return Arms(
             lever=lever.name,
@@ -63,11 +65,12 @@ def arms(lever: Lever, off: Deployment, setting: str, draws: Draws, *, point_off
             sigma=Sigma(),
             point_off=base,
             point_on=base,
-            fits_off=base.room.fits,
-            fits_on=base.room.fits,
+            fits_off=base.fits,
+            fits_on=base.fits,
         )
     sigma = lever.sigma(on, evaluate(off, exact=False), evaluate(on, exact=False))
     point = evaluate(on, draws, noise=noise_of(lever.name, sigma, draws), exact=exact)
+    check(point, on)
     return Arms(
         lever=lever.name,
         setting=setting,
@@ -76,8 +79,8 @@ def arms(lever: Lever, off: Deployment, setting: str, draws: Draws, *, point_off
         sigma=sigma,
         point_off=base,
         point_on=point,
-        fits_off=base.room.fits,
-        fits_on=point.room.fits,
+        fits_off=base.fits,
+        fits_on=point.fits,
     )
 
 
@@ -107,14 +110,20 @@ def ratio(off: Array, on: Array, *, time: bool) -> Array:
 
 
 def gain_draws(off: Point, on: Point, metric: Metric) -> Array | None:
-    """Draws of a metric's gain. What does not fit serves nothing: an arm that fits is all against one that does not."""
+    """Draws of a metric's gain. What does not fit serves nothing: an arm that fits is all against one that does not.
+
+    Where both arms are saturated both queues grow without bound, the n-th request waiting n·(1/λ_max − 1/λ): the ratio of the waits
+    is then at least that of λ_max, which is taken.
+    """
     a, b = metric_of(off, metric), metric_of(on, metric)
     if a is None or b is None:
         return None
     if off is on:
         return np.ones(np.broadcast_shapes(a.shape, b.shape))
     gained = ratio(a, b, time=metric in TIMES)
-    fits_off, fits_on = (np.asarray(p.room.fits_sequences) >= 1.0 for p in (off, on))
+    if metric in ("ttft", "e2e"):
+        gained = np.where(np.asarray(off.saturated) & np.asarray(on.saturated), ratio(off.throughput, on.throughput, time=False), gained)
+    fits_off, fits_on = off.fitting, on.fitting
     gained = np.where(fits_on & ~fits_off, np.inf, gained)
     return np.where(fits_off & ~fits_on, 0.0, np.where(~fits_off & ~fits_on, 1.0, gained))
 
@@ -139,12 +148,14 @@ def interval(draws: Array | float) -> Interval:
 def verdict_of(gain: Array, threshold: float) -> Verdict:
     """First match: hurts P(gain < 1) ≥ 0.9, does not pay P(gain ≥ 1 + threshold) ≤ 0.1, pays P(gain ≥ 1 + threshold) ≥ 0.9, undecided.
 
+    A loss below half a per cent is not called one, and no change at all never pays, however low the threshold.
+
     >>> [verdict_of(np.array(gain), 0.1) for gain in ([1.0], [0.9], [1.2], [1.0, 1.2])]
     ['does_not_pay', 'hurts', 'pays', 'undecided']
     """
-    if float(np.mean(gain < 1.0)) >= SURE:
+    if float(np.mean(gain < 1.0 - NOTHING)) >= SURE:
         return "hurts"
-    enough = float(np.mean(gain >= 1.0 + threshold))
+    enough = float(np.mean((gain >= 1.0 + threshold) & (gain != 1.0)))
     if enough <= UNLIKELY:
         return "does_not_pay"
     return "pays" if enough >= SURE else "undecided"

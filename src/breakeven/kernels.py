@@ -11,7 +11,7 @@ from typing import Any
 
 from breakeven.draws import Draws
 from breakeven.errors import NotModelledError, UnknownNameError
-from breakeven.spec.engine import Engine
+from breakeven.spec.engine import Engine, dtype_named
 from breakeven.spec.hardware import Device
 from breakeven.spec.model import Model
 from breakeven.stats import Array
@@ -19,7 +19,6 @@ from breakeven.stats import Array
 QUANTISED_CLASSES = ("attention", "mlp", "experts")
 SIXTEEN_BIT = ("bf16", "fp16")
 BY_QUANTIZATION: Mapping[str, str] = {
-    "fp8": "fp8",
     "fbgemm_fp8": "fp8",
     "modelopt": "fp8",
     "awq": "int4",
@@ -27,21 +26,26 @@ BY_QUANTIZATION: Mapping[str, str] = {
     "awq_marlin": "int4_marlin",
     "gptq_marlin": "int4_marlin",
     "bitsandbytes": "nf4",
+    "bnb": "nf4",
     "modelopt_fp4": "nvfp4",
-    "nvfp4": "nvfp4",
-    "mxfp4": "mxfp4",
-    "int8": "int8",
     "w8a8_int8": "int8",
     "w8a8": "int8",
-    "int4": "int4",
-    "q8_0": "q8_0",
-    "q4_0": "q4_0",
-    "q4_k_m": "q4_k_m",
-    "int4_marlin": "int4_marlin",
-    "nf4": "nf4",
-    "fp8_weight_only": "fp8_weight_only",
 }
-"""Engine's ``quantization`` value to the kernel family it runs (before the device decides)."""
+"""Engines' words for ``quantization`` to the kernel family each runs (before the device decides); a family's own name is a word too."""
+FROM_CHECKPOINT = ("compressed-tensors", "compressed_tensors", "gguf")
+"""Words that leave the format to the checkpoint."""
+KV_WORDS: Mapping[str, str] = {
+    "bfloat16": "bf16",
+    "float16": "bf16",
+    "fp16": "bf16",
+    "f16": "bf16",
+    "half": "bf16",
+    "fp8_e4m3": "fp8",
+    "fp8_e4m3fn": "fp8",
+    "fp8_e5m2": "fp8",
+    "fp8_inc": "fp8",
+}
+"""Engines' words for ``kv_cache_dtype`` to the family that reads the cache; a family's own name is a word too."""
 BY_STORED: Mapping[str, str] = {"bfloat16": "bf16", "float16": "fp16", "int4_g128": "int4", "int4_g64": "int4", "int4_g32": "int4"}
 """Checkpoint format to kernel family."""
 WITHOUT_UNIT: Mapping[str, str] = {"fp8": "fp8_weight_only", "mxfp4": "mxfp4_weight_only", "nvfp4": "mxfp4_weight_only"}
@@ -132,6 +136,36 @@ def kv_names() -> tuple[str, ...]:
     return tuple(_sheet("kv"))
 
 
+def quantization_words() -> tuple[str, ...]:
+    """What ``quantization`` may be: engines' words, the families themselves, and what leaves it to the checkpoint."""
+    return tuple(sorted({*BY_QUANTIZATION, *weight_names(), *FROM_CHECKPOINT} - set(SIXTEEN_BIT)))
+
+
+def quantization_named(word: str) -> str | None:
+    """The family a word for ``quantization`` stands for; None where the checkpoint says it."""
+    plain = word.strip().lower()
+    if plain in FROM_CHECKPOINT:
+        return None
+    found = BY_QUANTIZATION.get(plain, plain)
+    if found not in weight_names():
+        raise NotModelledError("quantization_not_modelled", quantization=word, known=", ".join(quantization_words()))
+    return found
+
+
+def kv_words() -> tuple[str, ...]:
+    """What ``kv_cache_dtype`` may be beside ``auto``."""
+    return tuple(sorted({*KV_WORDS, *kv_names()}))
+
+
+def kv_named(word: str) -> str:
+    """The family a word for ``kv_cache_dtype`` stands for."""
+    plain = word.strip().lower()
+    found = KV_WORDS.get(plain, plain)
+    if found not in kv_names():
+        raise NotModelledError("kv_cache_not_modelled", written=word, known=", ".join(("auto", *kv_words())))
+    return found
+
+
 def by_family(values: Mapping[str, float], family: str) -> float:
     """The value for a device family, else the class without ``-ws``, else the default."""
     return values.get(family, values.get(family.removesuffix("-ws"), values["default"]))
@@ -162,8 +196,8 @@ def on_device(name: str, device: Device) -> WeightKernel:
 
 def sixteen_bit(model: Model, engine: Engine) -> str:
     """The 16-bit format computed in: the engine's ``dtype`` where set, else the model's."""
-    asked = model.dtype if engine.dtype == "auto" else engine.dtype
-    return {"half": "fp16", "float16": "fp16", "fp16": "fp16"}.get(asked, "bf16")
+    asked = dtype_named(engine.dtype)
+    return "fp16" if (model.dtype if asked == "auto" else asked) == "float16" else "bf16"
 
 
 def weight_kernels(model: Model, engine: Engine, device: Device) -> dict[str, WeightKernel]:
@@ -172,12 +206,13 @@ def weight_kernels(model: Model, engine: Engine, device: Device) -> dict[str, We
     classes = {name: weight_kernel(base) for name in ("embedding", "head", "attention", "mlp", "experts", "other")}
     for name, stored in model.stored.items():
         classes[name] = on_device(BY_STORED.get(stored, stored), device)
-    asked = engine.quantization
-    if asked is None or asked == "compressed-tensors" or asked == "gguf":
+    if engine.quantization is None:
         return classes
-    wanted = BY_QUANTIZATION.get(asked, asked)
-    if wanted not in weight_names():
-        raise NotModelledError("quantization_not_modelled", quantization=asked, known=", ".join(sorted(BY_QUANTIZATION)))
+    wanted = quantization_named(engine.quantization)
+    if wanted is None:
+        if all(kernel.name in SIXTEEN_BIT for kernel in classes.values()):
+            raise NotModelledError("quantization_without_format", quantization=engine.quantization, name=model.name)
+        return classes
     kernel = on_device(wanted, device)
     for name in classes if kernel.all_classes else QUANTISED_CLASSES:
         if name == "attention" and kernel.keeps_attention_of_moe and model.experts is not None:
@@ -188,12 +223,11 @@ def weight_kernels(model: Model, engine: Engine, device: Device) -> dict[str, We
 
 def kv_format(model: Model, engine: Engine) -> str:
     """The cache format: as set, else the checkpoint's scheme, else 16 bit."""
-    asked = engine.kv_cache_dtype
-    if asked == "auto":
-        asked = model.kv_scheme or "bf16"
-    if asked.startswith("fp8"):
-        return "fp8"
-    return {"bfloat16": "bf16", "float16": "bf16", "fp16": "bf16", "f16": "bf16", "half": "bf16"}.get(asked, asked)
+    if engine.kv_cache_dtype != "auto":
+        return kv_named(engine.kv_cache_dtype)
+    if model.kv_scheme is not None and model.kv_scheme not in kv_names():
+        raise NotModelledError("checkpoint_kv_not_modelled", name=model.name, written=model.kv_scheme, known=", ".join(kv_names()))
+    return model.kv_scheme or "bf16"
 
 
 def matmul_rate(device: Device, dtype: str) -> float:

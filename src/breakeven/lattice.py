@@ -8,13 +8,14 @@ from itertools import product
 
 import numpy as np
 
-from breakeven.advice import METRICS, Best, Combination, Metric
+from breakeven.advice import METRICS, Best, Combination, Metric, Verdict
 from breakeven.draws import Draws
 from breakeven.evaluator import Point, evaluate
 from breakeven.judge import combined, gain_draws, interval, metric_of, noise_of, quantile
 from breakeven.lever import Lever, Sigma
 from breakeven.spec.deployment import Deployment
 from breakeven.spec.workload import Slo
+from breakeven.statement import check
 from breakeven.stats import Array
 
 WORTH = 0.01
@@ -30,8 +31,9 @@ class Choice:
     lever: Lever
     setting: str
     sigma: Sigma
-    decided: bool = True
-    """Whether its verdict is a firm one: the best set leaves an undecided lever as it is."""
+    verdict: Verdict
+    known: bool = True
+    """Whether all it needs is known: a hit rate that nobody has counted is not."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +44,7 @@ class Scored:
     deployment: Deployment
     on: frozenset[str]
     careful: float
+    median: float
 
 
 def scored(d: Deployment, choices: Sequence[Choice], objective: Metric, draws: Draws) -> list[Scored]:
@@ -56,6 +59,7 @@ def scored(d: Deployment, choices: Sequence[Choice], objective: Metric, draws: D
         changed = [c for c in choices if (c in chosen) != (c.lever.setting_on(d) is not None) and c.sigma != Sigma()]
         noise = combined(*(noise_of(c.lever.name, c.sigma, draws) for c in changed))
         point = base if deployment is d else evaluate(deployment, draws, noise=noise)
+        check(point, deployment)
         found.append(_score(base, point, deployment, chosen, objective, d.slo))
     return found
 
@@ -91,33 +95,63 @@ def _score(base: Point, point: Point, d: Deployment, chosen: Sequence[Choice], o
         levers=tuple(f"{c.lever.name}:{c.setting}" for c in chosen),
         metrics={metric: interval(value) for metric, value in draws.items()},
         meets_slo=meets(point, slo),
-        fits=point.room.fits,
+        fits=point.fits,
     )
-    careful = quantile(draws[objective], CAREFUL) if point.room.fits else 0.0
-    return Scored(combination=combination, deployment=d, on=frozenset(c.lever.name for c in chosen), careful=careful)
+    careful, median = (quantile(draws[objective], q) if point.fits else 0.0 for q in (CAREFUL, 0.5))
+    on = frozenset(c.lever.name for c in chosen)
+    return Scored(combination=combination, deployment=d, on=on, careful=careful, median=median)
 
 
-def best(d: Deployment, choices: Sequence[Choice], objective: Metric, draws: Draws) -> Best:
+def best(d: Deployment, choices: Sequence[Choice], objective: Metric, threshold: float, draws: Draws) -> Best:
     """The set with the best careful objective that fits and keeps the SLO; without one that does, the best that fits.
 
-    Only levers with a firm verdict are changed; ``all`` holds every combination all the same.
+    A lever is changed for a reason: it pays and comes on, it hurts and goes, or it is worth the threshold within the set. Undecided
+    levers stay as they are, unless no other set keeps the SLO; then they are named. ``all`` holds every combination all the same.
     """
-    unsure = [c for c in choices if not c.decided]
-    ranked = sorted(scored(d, choices, objective, draws), key=lambda s: (s.combination.meets_slo is not False, s.careful), reverse=True)
-    eligible = [s for s in ranked if not _changes(d, s, unsure)]
-    top = eligible[0]
-    near = [s for s in eligible if s.combination.meets_slo == top.combination.meets_slo and s.careful >= top.careful * (1 - WORTH)]
+    sets = {s.on: s for s in scored(d, choices, objective, draws)}
+    allowed = [s for s in sets.values() if all(_reason(d, c, s, sets, threshold) for c in choices)]
+    hoped = [s for s in sets.values() if s.combination.meets_slo and not _keeps_what_hurts(d, s, choices)]
+    keeping = [s for s in allowed if s.combination.meets_slo]
+    pool = allowed if keeping or not hoped else hoped
+    ranked = sorted(pool, key=_rank, reverse=True)
+    near = [s for s in ranked if _rank(s)[:2] == _rank(ranked[0])[:2] and s.careful >= ranked[0].careful * (1 - WORTH)]
     winner = min(near, key=lambda s: (_changes(d, s, choices), -s.careful))
+    others = sorted((s for s in sets.values() if s is not winner), key=_rank, reverse=True)
     return Best(
         combination=winner.combination,
         set=_flags(d, winner, choices),
-        all=tuple(s.combination for s in (winner, *(s for s in ranked if s is not winner))),
+        all=(winner.combination, *(s.combination for s in others)),
+        undecided=tuple(c.lever.name for c in choices if _changed(d, c, winner) and (c.verdict == "undecided" or not c.known)),
     )
+
+
+def _rank(s: Scored) -> tuple[bool, bool, float]:
+    return s.combination.fits, s.combination.meets_slo is not False, s.careful
+
+
+def _changed(d: Deployment, choice: Choice, s: Scored) -> bool:
+    return (choice.lever.name in s.on) != (choice.lever.setting_on(d) is not None)
+
+
+def _keeps_what_hurts(d: Deployment, s: Scored, choices: Sequence[Choice]) -> bool:
+    return any(c.verdict == "hurts" and c.lever.name in s.on for c in choices)
+
+
+def _reason(d: Deployment, choice: Choice, s: Scored, sets: Mapping[frozenset[str], Scored], threshold: float) -> bool:
+    """Whether a set does with a lever what its verdict, or its worth within the set, gives reason for."""
+    name = choice.lever.name
+    if not _changed(d, choice, s):
+        return not (choice.verdict == "hurts" and name in s.on)
+    if choice.verdict == "undecided" or not choice.known:
+        return False
+    if name not in s.on:
+        return choice.verdict == "hurts"
+    return choice.verdict == "pays" or s.median >= (1.0 + threshold) * sets[s.on - {name}].median
 
 
 def _changes(d: Deployment, s: Scored, choices: Sequence[Choice]) -> int:
     """How many levers a set would change: the deployment as it is changes none."""
-    return sum((c.lever.name in s.on) != (c.lever.setting_on(d) is not None) for c in choices)
+    return sum(_changed(d, c, s) for c in choices)
 
 
 def _flags(d: Deployment, s: Scored, choices: Sequence[Choice]) -> dict[str, str]:

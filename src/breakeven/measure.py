@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from breakeven import catalog
 from breakeven.advice import MeasureNext, Metric, Verdict
 from breakeven.draws import Draws
 from breakeven.efficiencies import table
@@ -22,6 +23,11 @@ OUTCOMES = (-1.282, -0.524, 0.0, 0.524, 1.282)
 """Standard normal quantiles at 10, 30, 50, 70 and 90 %: how a lever's own error may turn out."""
 CHEAPER = 0.05
 """A dearer measurement has to leave this much less undecided than a cheaper one told before it."""
+OF_THE_PROMPTS = ("speculation", "prefix_cache")
+"""Levers whose gain hangs on what the prompts say: random ones would measure another traffic."""
+FEWEST_PROMPTS, ROUNDS = 64, 8
+"""A run has this many prompts, or this many times its concurrency: with fewer the batch is never reached."""
+USUAL_TOKENS = 256
 SMALLEST, LARGEST = 0.05, 20.0
 """Gains beyond these are said as these: an arm that is saturated in some draws has no finite interval."""
 
@@ -41,7 +47,6 @@ class Unknown:
 
 def unknowns(a: Arms, draws: Draws) -> tuple[Unknown, ...]:
     """What is not known about a lever here, each with the command that finds it out."""
-    d = a.on
     offset = np.asarray(draws.normal("offset:tpot"))
     run = Unknown(
         quantity="one_run",
@@ -49,15 +54,15 @@ def unknowns(a: Arms, draws: Draws) -> tuple[Unknown, ...]:
         knows_sigma=True,
         remaining_sigma=_sigma_here(a),
         sentence=Message("judge.measure_run", {"setting": called(a.lever, a.setting)}),
-        command=_bench(d.model.name),
+        command=command(a, "bench_prompts" if a.lever in OF_THE_PROMPTS else "bench"),
     )
-    points = Unknown(quantity="two_points", draws=(offset,), sentence=Message("judge.measure_two_points", {}), command=_bench(d.model.name))
+    points = Unknown(quantity="two_points", draws=(offset,), sentence=Message("judge.measure_two_points", {}), command=command(a, "bench"))
     return (*_own(a, draws), *([run] if a.sigma != Sigma() else []), points, *_lengths(a, draws))
 
 
 def _own(a: Arms, draws: Draws) -> tuple[Unknown, ...]:
     """What belongs to one lever only."""
-    d, metrics = a.on, "curl -s http://HOST:PORT/metrics"
+    d = a.on
     spec, hits, kernel = d.engine.speculative, d.workload.prefix_hit_rate, a.point_on.shard.kernels["mlp"]
     if a.lever == "speculation" and spec is not None and not acceptance_known(d):
         z = np.asarray(draws.normal(f"acceptance:{method_of(spec)}"))
@@ -66,7 +71,7 @@ def _own(a: Arms, draws: Draws) -> tuple[Unknown, ...]:
                 quantity="acceptance_length",
                 draws=(z,),
                 sentence=Message("judge.measure_acceptance", {}),
-                command=f"{metrics} | grep spec_decode",
+                command=command(a, "acceptance"),
             ),
             Unknown(
                 quantity="one_round",
@@ -74,24 +79,22 @@ def _own(a: Arms, draws: Draws) -> tuple[Unknown, ...]:
                 knows_sigma=True,
                 remaining_sigma=_sigma_here(a),
                 sentence=Message("judge.measure_round", {"setting": called(a.lever, a.setting)}),
-                command=_bench(d.model.name),
+                command=command(a, "bench_prompts"),
             ),
         )
-    if a.lever == "prefix_cache" and hits is not None and is_uncertain(hits):
+    if a.lever == "prefix_cache" and hits is not None and is_uncertain(hits) and "hits" in catalog.commands(d.engine.name):
         known = np.asarray(draws.value("prefix_hit_rate", hits))
         return (
             Unknown(
                 quantity="prefix_hit_rate",
                 draws=(known,),
                 sentence=Message("judge.measure_hits", {}),
-                command=f"{metrics} | grep prefix_cache",
+                command=command(a, "hits"),
             ),
         )
-    if a.lever == "weight_quant" and kernel.delta_decode_range is not None:
+    if a.lever == "weight_quant" and kernel.delta_decode_range is not None and "kernel" in catalog.commands(d.engine.name):
         delta = np.asarray(kernel.delta(d.hardware.device.family, draws))
-        return (
-            Unknown(quantity="kernel", draws=(delta,), sentence=Message("judge.measure_kernel", {}), command="grep -i kernel ENGINE_LOG"),
-        )
+        return (Unknown(quantity="kernel", draws=(delta,), sentence=Message("judge.measure_kernel", {}), command=command(a, "kernel")),)
     return ()
 
 
@@ -106,14 +109,35 @@ def _lengths(a: Arms, draws: Draws) -> tuple[Unknown, ...]:
             quantity=name,
             draws=(np.asarray(draws.value(name, value)),),
             sentence=Message("judge.measure_workload", {"name": name}),
-            command="curl -s http://HOST:PORT/metrics | grep tokens",
+            command=command(a, "tokens" if name.endswith("tokens") else "requests"),
         )
         for name, value in uncertain.items()
     )
 
 
-def _bench(model: str) -> str:
-    return f"vllm bench serve --model {model} --num-prompts 64 --save-result"
+def command(a: Arms, name: str) -> str:
+    """What to type on the engine of the deployment, at its lengths and its concurrency; empty on an engine we have no commands for."""
+    model, point = a.on.model, a.point_off if a.fits_off else a.point_on
+    prompt, output = (_whole(tokens, USUAL_TOKENS) for tokens in (point.demand.input_tokens, point.demand.output_tokens))
+    if point.demand.input_tokens is None:
+        prompt = _whole(point.demand.context_tokens, USUAL_TOKENS)
+    concurrency = _whole(point.batch, 1)
+    return (
+        catalog.commands(a.on.engine.name)
+        .get(name, "")
+        .format(
+            model=model.hf_ids[0] if model.hf_ids else model.name,
+            input=prompt,
+            output=output,
+            concurrency=concurrency,
+            prompts=max(FEWEST_PROMPTS, ROUNDS * concurrency),
+            room=concurrency * (prompt + output),
+        )
+    )
+
+
+def _whole(value: Array | float | None, otherwise: int) -> int:
+    return otherwise if value is None else max(1, round(float(np.median(value))))
 
 
 def _sigma_here(a: Arms) -> float:

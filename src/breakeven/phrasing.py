@@ -5,12 +5,13 @@ from __future__ import annotations
 from math import inf, log
 
 from breakeven.advice import Advice, Boundary, LeverAdvice
+from breakeven.catalog import engine_title
 from breakeven.messages import say
 from breakeven.spec.deployment import Deployment
 from breakeven.spec.model import TENSOR_CLASSES, Model
 from breakeven.stats import Range, Spread, Value
 from breakeven.units import significant
-from breakeven.words import engine_title, joined, without_unit_of
+from breakeven.words import joined, without_unit_of
 
 SHORT_DTYPES = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}
 SETTINGLESS = ("prefix_cache",)
@@ -35,6 +36,11 @@ def weights_format(model: Model, quantization: str | None) -> str:
     return model.stored.get(largest, SHORT_DTYPES.get(model.dtype, model.dtype))
 
 
+def model_name(model: Model) -> str:
+    """A model as its publisher calls it, where that is known: the id asked for, or the first."""
+    return model.hf_ids[0].rpartition("/")[2] if model.hf_ids else model.name
+
+
 def headline(deployment: Deployment, language: str) -> str:
     """Model, weights, devices, engine and parallelism."""
     engine, hardware = deployment.engine, deployment.hardware
@@ -42,11 +48,11 @@ def headline(deployment: Deployment, language: str) -> str:
         say(
             "report.headline",
             language,
-            model=deployment.model.name,
+            model=model_name(deployment.model),
             weights=weights_format(deployment.model, engine.quantization),
             count=hardware.count,
             device=hardware.device.title,
-            engine=engine_title(engine.name, language),
+            engine=engine_title(engine.name),
             version=engine.version,
         )
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from breakeven.advice import Interval, OperatingPoint
+from breakeven.catalog import engine_title
 from breakeven.efficiencies import is_eager, level
 from breakeven.evaluator import Point
 from breakeven.judge import interval
@@ -74,17 +75,26 @@ def warnings(d: Deployment, p: Point) -> tuple[Message, ...]:
         found.append(Message("judge.warn_tails", {"keys": ", ".join(d.slo.tails)}))
     if d.workload.prefix_hit_rate is None:
         found.append(Message("judge.warn_hits_unknown", {}))
-    longest = d.model.max_context
-    if longest is not None and p.demand.input_tokens is not None and p.demand.output_tokens is not None:
-        most = float(np.max(np.asarray(p.demand.input_tokens) + np.asarray(p.demand.output_tokens)))
-        if most > longest:
-            found.append(Message("judge.warn_context", {"asked": most, "longest": longest}))
+    longest, asked = d.model.max_context, _longest_request(p)
+    if longest is not None and asked > longest:
+        found.append(Message("judge.warn_context", {"asked": asked, "longest": longest}))
+    if p.demand.batch is not None and float(np.max(p.demand.batch)) > d.engine.max_num_seqs:
+        found.append(Message("judge.warn_batch_over_cap", {"batch": float(np.max(p.demand.batch)), "cap": d.engine.max_num_seqs}))
+    if not p.fits and p.demand.batch is not None:
+        found.append(
+            Message("judge.warn_batch_does_not_fit", {"batch": float(np.max(p.demand.batch)), "fits": float(np.min(p.room.fits_sequences))})
+        )
     return tuple(found)
+
+
+def _longest_request(p: Point) -> float:
+    """Tokens of prompt and output together, or of a pinned context."""
+    if p.demand.input_tokens is None or p.demand.output_tokens is None:
+        return float(np.max(p.demand.context_tokens))
+    return float(np.max(np.asarray(p.demand.input_tokens) + np.asarray(p.demand.output_tokens)))
 
 
 def how_sure(d: Deployment) -> Message:
     """Where the efficiencies come from, and how near that is."""
     known = level(d.engine, d.hardware.device.family)
-    return Message(
-        f"judge.sure_{known}", {"engine": d.engine.name, "family": d.hardware.device.family, "confidence": d.hardware.device.confidence}
-    )
+    return Message(f"judge.sure_{known}", {"engine": engine_title(d.engine.name), "family": d.hardware.device.family})

@@ -102,9 +102,10 @@ def memory_ledger(p: Point, d: Deployment) -> advice.MemoryLedger:
         kv_pool_tokens=p.room.pool_tokens,
         kv_bytes_per_token=p.room.kv_bytes_per_token,
         kv_in_use_bytes=in_use,
-        kv_share=in_use / p.room.pool_bytes if p.room.pool_bytes else 0.0,
+        kv_share=float(memory.kv_share_of_memory(in_use, d.hardware.device.memory_bytes)),
+        pool_use=in_use / p.room.pool_bytes if p.room.pool_bytes else 0.0,
         sequences_that_fit=_middle(p.room.fits_sequences),
-        fits=p.room.fits,
+        fits=p.fits,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from math import log
+from math import exp, log
 from statistics import NormalDist
 
 import numpy as np
@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 Q95 = NormalDist().inv_cdf(0.95)
+SPREAD_LIMIT = exp(Q95**2 / 2)
+"""The largest p95/mean a log-normal can have."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -94,8 +94,10 @@ def lengths(trace: Trace) -> Lengths:
 
 def request_rate(trace: Trace) -> float:
     """Arrivals a second: n − 1 intervals over the time from the first to the last."""
+    if trace.requests < 2:
+        raise InputError("trace_one_request", path=trace.name)
     span = float(trace.arrival_s[-1])
-    if trace.requests < 2 or span <= 0:
+    if span <= 0:
         raise InputError("trace_no_rate", path=trace.name, requests=trace.requests)
     return (trace.requests - 1) / span
 

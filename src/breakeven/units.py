@@ -21,6 +21,8 @@ def significant(value: float, digits: int = 3) -> str:
 
 
 def _scaled(value: float, steps: tuple[tuple[float, str], ...], digits: int = 3) -> str:
+    if not isfinite(value):
+        return significant(value)
     for size, name in steps:
         if abs(value) >= size:
             return f"{significant(value / size, digits)} {name}"
@@ -36,11 +38,6 @@ def bytes_text(value: float) -> str:
 def time_text(seconds: float) -> str:
     """A duration in the unit that leaves few digits."""
     return _scaled(seconds, ((3600.0, "h"), (120.0 / 2, "min"), (1.0, "s"), (1e-3, "ms"), (1e-6, "µs")), 2 if seconds >= 60 else 3)
-
-
-def rate_text(value: float) -> str:
-    """A count a second, per unit named by the sentence."""
-    return significant(value, 3)
 
 
 def tokens_text(value: float) -> str:

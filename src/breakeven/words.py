@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
-from breakeven.document import Alternative, Best, CatalogEntry, Document, Gain, Interval, Lever, Line, Memory
+from breakeven import catalog
+from breakeven.document import Alternative, Best, CatalogEntry, Document, Gain, Interval, Lever, Line, Memory, RuleOfThumb
 from breakeven.messages import say
 from breakeven.units import WRITERS, bytes_text, gain_text, significant
 
 NOTHING = "—"
-APPROXIMATE = ("weight_quant", "kv_quant")
-"""Levers that change what the model computes."""
-ENGINES = ("vllm", "sglang", "llamacpp", "trtllm", "tgi")
 
 
 def joined(parts: Sequence[str]) -> str:
@@ -70,10 +68,19 @@ def memory_share(memory: Memory) -> float:
     return held / memory.capacity_bytes
 
 
-def because_words(lever: Lever, language: str) -> str:
-    """Why, and which metrics go the other way."""
+def rule_words(rule: RuleOfThumb, language: str) -> str:
+    """A rule's figure, and whether the model comes to the same where the two can be compared."""
+    if rule.agrees is None:
+        return rule.says
+    agrees = say("report.rule_agrees" if rule.agrees else "report.rule_disagrees", language)
+    return say("report.rule_line", language, says=rule.says, agrees=agrees)
+
+
+def because_words(lever: Lever, language: str, shown: Sequence[str] = ()) -> str:
+    """Why, and which metrics go the other way besides those ``shown`` in the table."""
     parts = [*lever.because[:2], *lever.notes]
-    for name in lever.against:
+    told = [*shown, "cost"] if "throughput" in lever.against else shown
+    for name in (name for name in lever.against if name not in told or (lever.metrics[name].gain or 1) > 1):
         gain = lever.metrics[name]
         if gain.gain is not None:
             key = "report.against" if gain.gain < 1 else "report.despite"
@@ -120,7 +127,8 @@ def checklist_words(document: Document) -> str:
         named = say("report.list_join", language).join(item.title for item in items if item.status == status)
         if named:
             parts.append(say(f"report.check_{status}", language, items=named))
-    chosen = [lever for lever in document.levers if lever.lever in APPROXIMATE and f"{lever.lever}:{lever.setting}" in document.best.levers]
+    best = document.best.levers
+    chosen = [lever for lever in document.levers if lever.lossy and (lever.verdict == "pays" or f"{lever.lever}:{lever.setting}" in best)]
     parts += [say("report.accuracy_of", language, lever=lever.title, accuracy=lever.accuracy) for lever in chosen]
     return joined(parts)
 
@@ -128,6 +136,11 @@ def checklist_words(document: Document) -> str:
 def summary_words(entry: CatalogEntry, language: str) -> str:
     """A catalogue entry's main figures in a line."""
     figures = entry.summary
+    if entry.kind == "engines":
+        return say("report.catalog_engine", language, version=figures["version"], seqs=figures["max_num_seqs"], block=figures["block_size"])
+    if entry.kind == "levers":
+        titles = say("report.list_join", language).join(catalog.engine_title(name) for name in figures["engines"])
+        return say("report.catalog_lever", language, ledger=say(f"report.{figures['ledger']}", language), engines=titles)
     if entry.kind == "models":
         context = figures["max_context"]
         words = say("report.catalog_model", language, parameters=figures["parameters"] / 1e9, layers=figures["layers"])
@@ -206,8 +219,10 @@ def metric_words(lever: Lever, metric: str, language: str) -> str:
 
 
 def best_title(best: Best, language: str) -> str:
-    """The best set of levers by name."""
-    return " + ".join(best.titles) or say("report.best_none" if best.fits else "report.best_does_not_fit", language)
+    """What the best set of levers changes."""
+    if best.titles:
+        return say("report.best_rest", language, levers=" + ".join(best.titles))
+    return say("report.best_none" if best.fits else "report.best_does_not_fit", language)
 
 
 def measurements(document: Document) -> list[tuple[str, str]]:
@@ -261,14 +276,25 @@ def line_value(line: Line) -> str:
     return writer(line.value) if writer else f"{significant(line.value)} {line.unit}".rstrip()
 
 
-def engine_title(name: str, language: str) -> str:
-    """An engine as its makers write it."""
-    return say(f"report.engine_{name}", language) if name in ENGINES else name
+def flag_words(engine: str, flags: str, notes: Sequence[str], language: str) -> str:
+    """What to type on an engine, and what is to be done beside it."""
+    note = say("report.note_join", language).join(notes)
+    title = catalog.engine_title(engine)
+    if flags and note:
+        return say("report.set_flags_note", language, engine=title, flags=flags, note=note)
+    return say("report.set_flags", language, engine=title, flags=flags or note)
 
 
-def flag_words(engine: str, flags: str, language: str) -> str:
-    """The flags to set on an engine."""
-    return say("report.set_flags", language, engine=engine_title(engine, language), flags=flags)
+def best_flag_words(document: Document, laid_out: Callable[[str], str] = str) -> list[str]:
+    """What to type for the best set."""
+    best = document.best
+    return [flag_words(engine, laid_out(flags), best.notes, document.language) for engine, flags in best.set.items()]
+
+
+def lever_flag_words(lever: Lever, language: str) -> list[str]:
+    """What turns a lever that is on off, and one that is off on, engine by engine."""
+    flags, notes = (lever.unset, lever.unset_notes) if lever.state == "on" else (lever.set, lever.set_notes)
+    return [flag_words(engine, typed, [notes[engine]] if engine in notes else [], language) for engine, typed in flags.items()]
 
 
 def alternative_words(other: Alternative, language: str) -> str:

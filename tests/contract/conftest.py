@@ -159,6 +159,7 @@ def ledgers() -> Ledgers:
             kv_bytes_per_token=81920.0,
             kv_in_use_bytes=5.49e9,
             kv_share=0.1424,
+            pool_use=0.1424,
             sequences_that_fit=219.0,
             fits=True,
         ),

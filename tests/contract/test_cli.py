@@ -12,8 +12,8 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from breakeven import cli
-from breakeven.document import SCHEMA_PATH, json_schema
+from breakeven import cli, registry
+from breakeven.document import PUBLISHED, json_schema
 from breakeven.renderers import json as json_renderer
 
 GOOD = ["--model", "llama-3.1-8b", "--hardware", "h100-sxm:1", "--input", "1500..2500", "--output", "300", "--rate", "2"]
@@ -147,7 +147,7 @@ def test_json_validates_and_is_the_same_each_time(capsys: pytest.CaptureFixture[
     jsonschema.Draft202012Validator(json_schema()).validate(read)
     assert read["deployment"]["workload"]["input_tokens"] == {"low": 1500, "high": 2500}
     assert read["provenance"]["workload.input_tokens"] == "declared"
-    assert {lever["lever"] for lever in read["levers"]} == {"batching", "kv_quant", "prefix_cache", "speculation", "weight_quant"}
+    assert {lever["lever"] for lever in read["levers"]} == set(registry.names("levers"))
     assert len(read["checklist"]) == 5
 
 
@@ -184,7 +184,7 @@ def test_every_flag_reaches_the_deployment(capsys: pytest.CaptureFixture[str]) -
     assert read["price"] == {"per_device_hour": 2.5, "currency": "EUR"}
 
 
-@pytest.mark.parametrize("lever", ["batching", "kv_quant", "prefix_cache", "speculation", "weight_quant"])
+@pytest.mark.parametrize("lever", registry.names("levers"))
 def test_explain_prints_the_arithmetic_of_each_lever(lever: str, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys, "advise", *GOOD, "--explain", lever)
     assert code == 0
@@ -243,19 +243,73 @@ def test_no_colour_where_none_is_wanted_even_at_a_terminal(environment: dict[str
     assert not wants_colour(True)
 
 
-def test_the_published_schema_is_what_the_code_gives(root: Path) -> None:
-    assert (root / SCHEMA_PATH).read_text(encoding="utf-8") == json_renderer.render(json_schema())
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_the_published_schemas_are_what_the_code_gives(root: Path, name: str) -> None:
+    assert (root / "docs/reference" / name).read_text(encoding="utf-8") == json_renderer.render(json_schema(name))
 
 
-def test_schema_writes_into_the_docs_of_the_current_folder(
+def test_schema_writes_into_the_docs_of_a_checkout_or_where_it_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert run(capsys, "schema", "--write")[0] == 2
-    (tmp_path / SCHEMA_PATH).parent.mkdir(parents=True)
+    code, out, err = run(capsys, "schema", "--write")
+    assert (code, out) == (2, "") and "docs/reference" in err and "--to" in err
+    assert run(capsys, "schema", "--write", "--to", "nowhere")[0] == 2
+    (tmp_path / "docs/reference").mkdir(parents=True)
+    (tmp_path / "elsewhere").mkdir()
     assert run(capsys, "schema", "--write") == (0, "", "")
-    assert json.loads((tmp_path / SCHEMA_PATH).read_text(encoding="utf-8")) == json_schema()
+    assert run(capsys, "schema", "--to", "elsewhere") == (0, "", "")
+    for folder in ("docs/reference", "elsewhere"):
+        assert {path.name for path in (tmp_path / folder).iterdir()} == set(PUBLISHED)
+        for name in PUBLISHED:
+            assert json.loads((tmp_path / folder / name).read_text(encoding="utf-8")) == json_schema(name)
     assert json.loads(run(capsys, "schema")[1]) == json_schema()
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("explanation-1.schema.json", ["advise", *GOOD, *FEW, "--explain", "speculation"]),
+        ("catalog-1.schema.json", ["catalog"]),
+        ("catalog-1.schema.json", ["catalog", "levers", "weight_quant"]),
+        ("catalog-1.schema.json", ["catalog", "engines", "trtllm"]),
+    ],
+)
+def test_every_other_json_validates_too(name: str, arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    validator = jsonschema.Draft202012Validator(json_schema(name))
+    read = json.loads(run(capsys, *arguments, "--json")[1])
+    validator.validate(read)
+    assert not validator.is_valid({**read, "schema": "breakeven.other/1"})
+
+
+@pytest.mark.parametrize("verb", ["advise", "catalog", "schema"])
+def test_every_verb_takes_json_language_and_seed(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = [*GOOD, *FEW] if verb == "advise" else []
+    code, out, err = run(capsys, verb, *arguments, "--json", "--lang", "zh", "--seed", "3")
+    assert (code, err) == (0, "") and json.loads(out)
+
+
+def test_the_catalogue_lists_devices_models_engines_and_levers_each_with_sources(capsys: pytest.CaptureFixture[str]) -> None:
+    read = json.loads(run(capsys, "catalog", "--json")[1])["entries"]
+    assert {entry["kind"] for entry in read} == {"hardware", "models", "engines", "levers"}
+    assert all(entry["sources"] and entry["title"] and entry["values"] for entry in read)
+    page = run(capsys, "catalog")[1]
+    assert all(title in page for title in ("TensorRT-LLM", "KV quantisation", "H100 SXM", "llama-3.1-70b"))
+    assert "{dtype: fp8}" in " ".join(run(capsys, "catalog", "levers", "kv_quant")[1].split())
+    assert run(capsys, "catalog", "levers", "magic")[0] == 2 and run(capsys, "catalog", "engines", "magic")[0] == 2
+
+
+def test_markdown_is_the_report_as_a_page(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "advise", *GOOD, *FEW, "--markdown")
+    assert code == 0 and out.startswith("# Llama-3.1-8B") and "| --- |" in out
+
+
+def test_the_explanation_answers_the_question_of_the_table(capsys: pytest.CaptureFixture[str]) -> None:
+    for question in ([], ["--objective", "throughput"], ["--objective", "ttft", "--threshold", "0.5"]):
+        table = json.loads(run(capsys, "advise", *GOOD, *FEW, *question, "--json")[1])
+        for lever in table["levers"]:
+            explained = json.loads(run(capsys, "advise", *GOOD, *FEW, *question, "--explain", lever["lever"], "--json")[1])
+            assert explained["setting"] == lever["setting"], (question, lever["lever"])
 
 
 def test_a_file_and_flags_mix_and_flags_win(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,20 +6,26 @@ import copy
 import json
 import os
 import time
+from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, get_args
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from breakeven.api import evaluate
 from breakeven.errors import BreakevenError, InputError, NotModelledError, UnknownNameError
+from breakeven.kernels import WITHOUT_UNIT, kv_format, kv_names, weight_kernels, weight_names
 from breakeven.messages import text
 from breakeven.origin.resolve import Resolved, resolve, resolve_table
-from breakeven.spec.engine import Speculative
+from breakeven.spec.deployment import Provenance
+from breakeven.spec.engine import Engine, Speculative
 from breakeven.spec.workload import Acceptance, Price, Slo
 from breakeven.stats import Range, Spread
 
+FIGURES = ("batch", "step_s", "tpot_s", "ttft_s", "throughput", "capacity")
 FLAGS: dict[str, object] = {"model": "llama-3.1-70b", "hardware": "h100-sxm:4", "input": 2000, "output": 300, "rate": 4.0}
 TABLE: dict[str, Any] = {
     "model": "meta-llama/Llama-3.1-70B-Instruct",
@@ -45,6 +51,7 @@ TABLE: dict[str, Any] = {
     "slo": {"ttft_s": 1.0, "tpot_s": 0.05},
     "price": {"per_device_hour": 2.5, "currency": "USD"},
 }
+BARE: dict[str, Any] = {name: TABLE[name] for name in ("model", "hardware")}
 
 
 def changed(path: str, value: object, table: dict[str, Any] = TABLE) -> dict[str, Any]:
@@ -96,7 +103,7 @@ class TestTheContractsFile:
             '[engine.speculative]\nmethod = "eagle3"\nnum_speculative_tokens = 3\n'
             "[workload]\ninput_tokens = 2000\noutput_tokens = 300\nrequest_rate = 4.0\n"
             "prefix_hit_rate = 0.3\nacceptance_cumulative = [0.75, 0.6, 0.45]\n"
-            "[slo]\nttft_s = 1.0\ntpot_s = 0.05\n[price]\nper_device_hour = 2.5\n"
+            '[slo]\nttft_s = 1.0\ntpot_s = 0.05\n[price]\nper_device_hour = 2.5\ncurrency = "USD"\n'
         )
         path = tmp_path / f"d.{form}"
         path.write_text(yaml if form == "yaml" else toml, encoding="utf-8")
@@ -117,6 +124,25 @@ class TestTheContractsFile:
         assert provenance["engine.block_size"] == "assumed"
         assert provenance["workload.acceptance"] == "declared"
         assert provenance["slo.ttft_s"] == "declared"
+
+    @pytest.mark.parametrize("table", [TABLE, {**BARE, "workload": {"batch": 4, "context_tokens": 9}}])
+    def test_every_value_of_every_part_came_from_somewhere(self, table: dict[str, Any]) -> None:
+        found = resolve_table(table).deployment
+        assert set(found.provenance.values()) <= set(get_args(Provenance))
+        assert {"model", "hardware.device", "hardware.count"} <= set(found.provenance)
+        told_even_where_none = {"workload.prefix_hit_rate", "workload.acceptance", "workload.task"}
+        assert told_even_where_none | {f"engine.{field.name}" for field in fields(Engine)} <= set(found.provenance)
+        for part in ("workload", "slo", "price"):
+            value = getattr(found, part)
+            held = [] if value is None else [field.name for field in fields(value) if getattr(value, field.name) not in (None, ())]
+            assert {f"{part}.{name}" for name in held} <= set(found.provenance)
+
+    def test_what_is_not_given_is_assumed_or_a_prior(self) -> None:
+        provenance = resolve(flags=FLAGS).deployment.provenance
+        assert {provenance[f"workload.{name}"] for name in ("prefix_hit_rate", "task")} == {"assumed"}
+        assert provenance["workload.acceptance"] == "prior"
+        assert {provenance[f"engine.{name}"] for name in ("quantization", "speculative", "pipeline_parallel_size")} == {"assumed"}
+        assert {provenance[f"engine.{name}"] for name in ("kv_reserve", "mixes_prompts", "runtime_reserve_bytes")} == {"catalogue"}
 
     def test_resolves_quickly(self) -> None:
         resolve_table(TABLE)
@@ -352,7 +378,15 @@ class TestParallelism:
         ("engine.kv_cache_dtype", "fp9"),
         ("engine.dtype", "int8"),
         ("engine.enforce_eager", "perhaps"),
-        ("engine.version", "latest"),
+        ("engine.version", "banana"),
+        ("engine.dtype", "float32"),
+        ("engine.quantization", "gguf"),
+        ("engine.quantization", "compressed-tensors"),
+        *(("engine.kv_cache_dtype", word) for word in ("int4", "nvfp4", "q4_1", "q5_0", "q5_1")),
+        ("engine.speculative.topk", 0),
+        ("engine.speculative.topk", 4),
+        ("engine.speculative", {"method": "eagle", "num_speculative_tokens": 5, "topk": 4, "verify_tokens": 5}),
+        ("engine.speculative", {"method": "suffix", "num_speculative_tokens": 5}),
         ("engine.version", 0.1),
         ("engine.speculative", 5),
         ("engine.speculative", {"method": "eagle3"}),
@@ -410,6 +444,68 @@ def test_a_device_without_bf16_computes_in_fp16_and_it_is_said() -> None:
     assert found.deployment.engine.dtype == "float16"
     assert "fp16" in said(found)
     assert "bf16" in refusal({}, flags={**FLAGS, "model": "qwen2.5-1.5b", "hardware": "t4", "dtype": "bfloat16"})
+
+
+@pytest.mark.parametrize("name", [name for name in weight_names() if name not in ("bf16", "fp16")])
+def test_every_family_of_weight_kernels_can_be_given_back_by_its_name(name: str) -> None:
+    found = resolve(flags={**FLAGS, "quantization": name}).deployment
+    assert weight_kernels(found.model, found.engine, found.hardware.device)["mlp"].name in (name, WITHOUT_UNIT.get(name))
+
+
+@pytest.mark.parametrize("name", kv_names())
+def test_every_cache_format_can_be_given_back_by_its_name(name: str) -> None:
+    found = resolve(flags={**FLAGS, "kv_cache_dtype": name}).deployment
+    assert kv_format(found.model, found.engine) == name
+
+
+class TestSettingsWithoutEffect:
+    STATED: ClassVar = {"enable_expert_parallel": True, "max_num_batched_tokens": 1024, "max_model_len": 8192}
+
+    def test_they_are_said_once_where_they_are_stated(self) -> None:
+        lines = [text(warning) for warning in resolve(flags={**FLAGS, **self.STATED}).warnings if warning.key == "warning.without_effect"]
+        assert len(lines) == 1 and all(name in lines[0] for name in self.STATED)
+        assert "without effect" not in said(resolve(flags=FLAGS))
+
+    @pytest.mark.parametrize("name", STATED)
+    @pytest.mark.parametrize("model", ["llama-3.1-70b", "mixtral-8x7b"])
+    def test_they_have_none(self, name: str, model: str) -> None:
+        flags = {**FLAGS, "model": model, "hit_rate": 0.3}
+        plain, stated = (evaluate(resolve(flags={**flags, **more}).deployment) for more in ({}, {name: self.STATED[name]}))
+        assert [float(getattr(plain, f)) for f in FIGURES] == [float(getattr(stated, f)) for f in FIGURES]
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize(
+    "uncertain",
+    [
+        {"acceptance_length": {"mean": 3, "p95": 3.9}},
+        {"acceptance_rate": {"mean": 0.7, "p95": 0.99}},
+        {"hit_rate": {"mean": 0.7, "p95": 0.99}},
+        {"output": {"mean": 2, "p95": 6}},
+        {"concurrency": {"mean": 1.5, "p95": 4}},
+        {"batch": {"mean": 1.5, "p95": 4}},
+    ],
+)
+def test_a_legal_uncertain_value_is_no_error_whatever_its_draws(uncertain: dict[str, object], seed: int) -> None:
+    flags = {**FLAGS, "speculative": {"method": "eagle3", "num_speculative_tokens": 3}, **uncertain}
+    if {"batch", "concurrency"} & set(uncertain):
+        flags.pop("rate")
+    point = evaluate(resolve(flags=flags).deployment, draws=512, seed=seed)
+    assert np.all(np.isfinite(point.tpot_s)) and np.all(point.tpot_s > 0)
+    assert np.all((np.asarray(point.tau) >= 1 - 1e-6) & (np.asarray(point.tau) <= 4 + 1e-6))
+    assert np.all((np.asarray(point.demand.hit_rate) >= 0) & (np.asarray(point.demand.hit_rate) <= 1))
+    assert np.all(np.asarray(point.demand.output_tokens) >= 1)
+
+
+def test_an_impossible_bound_of_an_uncertain_value_is_one_line() -> None:
+    table = changed("workload.acceptance_length", {"mean": 3.5, "p95": 4.2}, changed("workload.acceptance_cumulative", None))
+    assert "at most 4" in refusal(table)
+    assert "workload.prefix_hit_rate.p95" in refusal(changed("workload.prefix_hit_rate", {"mean": 0.7, "p95": 1.1}))
+
+
+@pytest.mark.parametrize("version", ["main", "nightly", "v0.11.0"])
+def test_a_build_without_a_number_is_a_version_too(version: str) -> None:
+    assert resolve(flags={**FLAGS, "engine_version": version}).deployment.engine.version == version
 
 
 def test_requests_longer_than_the_engine_takes_are_said() -> None:

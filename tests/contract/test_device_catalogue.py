@@ -224,15 +224,33 @@ class TestEngineDefaults:
         assert catalog.engine_defaults("sglang").kv_reserve == "grow"
 
     @pytest.mark.parametrize("name", catalog.names("engines"))
-    def test_each_engine_says_how_each_lever_is_switched(self, name: str) -> None:
+    def test_each_default_of_an_engine_has_its_source(self, name: str) -> None:
         found = catalog.engine_defaults(name)
-        assert set(found.flags) == {"batching", "kv_quant", "prefix_cache", "speculation", "weight_quant"}
-        assert all("off" in ways for ways in found.flags.values())
-        assert all("on" in found.flags[lever] for lever in ("batching", "prefix_cache"))
-        assert {"block_size", "kv_reserve", "runtime_reserve_bytes"} - {"block_size"} <= set(found.sources)
+        assert {*found.settings, "kv_reserve", "runtime_reserve_bytes"} <= set(found.sources)
+
+    @pytest.mark.parametrize("name", catalog.names("engines"))
+    def test_the_reserve_is_the_one_its_source_says(self, name: str) -> None:
+        found = catalog.engine_defaults(name)
+        assert f"{found.runtime_reserve_bytes / 1e9:.0f} GB" in found.sources["runtime_reserve_bytes"]
+
+    @pytest.mark.parametrize("name", catalog.names("engines"))
+    def test_an_engine_is_built_with_its_own_defaults_under_what_is_set(self, name: str) -> None:
+        device = catalog.load("hardware", "h100-sxm")
+        found, defaults = catalog.engine(name, device=device, max_num_seqs=7), catalog.engine_defaults(name, None, device)
+        assert (found.name, found.version, found.max_num_seqs) == (name, defaults.version, 7)
+        assert found.block_size == defaults.settings["block_size"]
+        assert (found.kv_reserve, found.runtime_reserve_bytes) == (defaults.kv_reserve, defaults.runtime_reserve_bytes)
+
+    def test_an_unknown_setting_of_an_engine_is_told_with_the_nearest(self) -> None:
+        with pytest.raises(InputError, match="max_num_seqs"):
+            catalog.engine("vllm", max_num_seq=7)
+
+    def test_a_word_for_the_newest_build_takes_the_newest_rules(self) -> None:
+        h100 = catalog.load("hardware", "h100-sxm")
+        assert catalog.engine("vllm", "main", h100).max_num_seqs == catalog.engine("vllm", "0.11", h100).max_num_seqs
 
     def test_an_unknown_engine_or_version_is_one_line(self) -> None:
         with pytest.raises(UnknownNameError, match="vllm"):
             catalog.engine_defaults("vlm")
         with pytest.raises(InputError, match=r"engine\.version"):
-            catalog.engine_defaults("vllm", "latest")
+            catalog.engine_defaults("vllm", "banana")

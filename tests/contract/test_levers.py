@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import copy
+import re
+import shlex
 from dataclasses import replace
 from functools import cache
 
 import numpy as np
 import pytest
 
-from breakeven import api, registry
+from breakeven import api, catalog, registry
 from breakeven.axes import move
 from breakeven.boundaries import boundary, gain_along
 from breakeven.draws import MEDIAN, Draws
 from breakeven.efficiencies import table
 from breakeven.evaluator import evaluate
-from breakeven.judge import arms, gain_draws, gains, metric_of, ratio
+from breakeven.judge import arms, gain_draws, gains
 from breakeven.kernels import kv_kernel, kv_names, weight_kernel, weight_names
+from breakeven.messages import LANGUAGES, text
 from breakeven.spec.deployment import Deployment
 from breakeven.spec.engine import Engine, Speculative
 from breakeven.spec.workload import Acceptance, Price, Workload
@@ -134,19 +137,30 @@ def test_edits_are_pure_and_idempotent(name: str, where: str) -> None:
     assert d == before
 
 
-@each_lever
-def test_a_lever_touches_only_its_own_settings(name: str) -> None:
-    mine = {
-        "batching": {"max_num_seqs"}, "kv_quant": {"kv_cache_dtype"}, "prefix_cache": {"enable_prefix_caching"},
-        "speculation": {"speculative"}, "weight_quant": {"quantization"},
-    }[name]  # fmt: skip
-    lever, d = api.lever_named(name), DEPLOYMENTS["open"]
+def changed(name: str, d: Deployment) -> set[str]:
+    """The engine's settings that a lever changes, on and off again."""
+    lever, found = api.lever_named(name), set()
     for setting in settings_of(name, d):
-        on = lever.apply(d, setting)
-        changed = {field for field in d.engine.__dataclass_fields__ if getattr(d.engine, field) != getattr(on.engine, field)}
-        assert changed <= mine
-        assert on.hardware == d.hardware
-        assert replace(on.model, stored=d.model.stored) == d.model
+        for edited in (lever.apply(d, setting), lever.remove(lever.apply(d, setting))):
+            found |= {field for field in d.engine.__dataclass_fields__ if getattr(d.engine, field) != getattr(edited.engine, field)}
+    return found
+
+
+@each_lever
+def test_a_lever_touches_only_settings_of_its_own(name: str) -> None:
+    lever = api.lever_named(name)
+    for where in ("open", "everything on"):
+        d = DEPLOYMENTS[where]
+        others = set().union(*(changed(other, d) for other in LEVERS if other != name))
+        assert not changed(name, d) & others
+        for setting in settings_of(name, d):
+            on = lever.apply(d, setting)
+            assert on.hardware == d.hardware
+            assert replace(on.model, stored=d.model.stored) == d.model
+
+
+def test_each_lever_changes_something_somewhere() -> None:
+    assert all(any(changed(name, d) for d in DEPLOYMENTS.values()) for name in LEVERS)
 
 
 @each_lever
@@ -168,7 +182,53 @@ def test_every_setting_offered_has_a_flag_for_its_engine(name: str, where: str) 
     lever = api.lever_named(name)
     for candidate in lever.candidates(d):
         if candidate.refused is None:
-            assert lever.flags(d, candidate.setting)[d.engine.name]
+            assert d.engine.name in lever.flags(d, candidate.setting)
+            assert lever.flags(d, candidate.setting)[d.engine.name] or d.engine.name in catalog.flag_notes(name, "on", candidate.setting)
+
+
+PROSE = re.compile(r"(?<![-\w])(an?|the|without|with|of|checkpoint|file)(?![-\w])", re.IGNORECASE)
+
+
+@each_lever
+def test_a_flag_is_only_what_is_typed_and_a_note_is_in_both_languages(name: str) -> None:
+    for setting in {key for settings in catalog.flag_table(name).values() for key in settings}:
+        values = {"k": 3, "rows": 4, "topk": 1, "model": "org/head"}
+        typed = [*catalog.flags(name, "on", setting, **values).values(), *catalog.flags(name, "off").values()]
+        assert not [flag for flag in typed if PROSE.search(flag) or "{{" in flag or flag.count("'") % 2]
+        for way in ("on", "off"):
+            for note in catalog.flag_notes(name, way, setting).values():  # type: ignore[arg-type]
+                assert all(text(note, language) for language in LANGUAGES)
+
+
+@pytest.mark.parametrize("engine", catalog.names("engines"))
+def test_every_engine_has_its_own_commands_to_measure_with(engine: str) -> None:
+    found = catalog.commands(engine)
+    assert {"bench", "bench_prompts", "acceptance", "tokens", "requests"} <= set(found)
+    for command in found.values():
+        filled = command.format(model="org/name", input=100, output=10, concurrency=4, prompts=64, room=440)
+        assert shlex.split(filled) and "PORT" not in filled and "{{" not in filled
+    others = {"vllm": "vllm bench", "sglang": "sglang", "llamacpp": "llama-batched", "trtllm": "tensorrt_llm", "tgi": "text-generation"}
+    assert others.get(engine, "") in found["bench"]
+
+
+def test_commands_name_the_model_as_it_is_published_and_suit_the_engine() -> None:
+    d = build("llama-3.1-70b", engine={"tensor_parallel_size": 4, "enable_prefix_caching": True}, **{**OPEN, "prefix_hit_rate": None})
+    for engine, said in (("vllm", "vllm bench serve"), ("sglang", "sglang.bench_serving"), ("trtllm", "benchmark_serving")):
+        found = api.advise(replace(d, engine=replace(d.engine, name=engine)), draws=64)
+        commands = [lever.measure_next.command for lever in found.levers.values() if lever.measure_next is not None]
+        assert any(said in command and "meta-llama/Llama-3.1-70B" in command for command in commands), commands
+        assert not [command for command in commands if "llama-3.1-70b" in command]
+    asked = replace(d, model=api.model("meta-llama/Llama-3.1-70B-Instruct"))
+    assert asked.model.hf_ids[0] == "meta-llama/Llama-3.1-70B-Instruct"
+
+
+def test_the_reason_of_batching_names_the_cap_as_set() -> None:
+    d = build("llama-3.1-8b", "l4", engine={"max_num_seqs": 256}, **{**OPEN, "request_rate": 0.1})
+    found = api.advise(d, draws=64).levers["batching"]
+    assert found.state == "on" and float(evaluate(d).cap) < 256
+    assert found.because[0].values["cap"] == 256
+    low = replace(d, engine=replace(d.engine, max_num_seqs=2))
+    assert api.advise(low, draws=64).levers["batching"].because[0].values["cap"] == 2
 
 
 @each_deployment
@@ -183,8 +243,10 @@ def test_a_gain_is_above_one_when_it_is_better(where: str) -> None:
 
 def gain_at(both, axis: str, value: float, metric: str) -> float:
     """The gain at one value, each arm evaluated by itself."""
-    off, on = (evaluate(move(d, axis, value), exact=False) for d in (both.off, both.on))
-    return float(ratio(metric_of(off, metric), metric_of(on, metric), time=metric in ("tpot", "ttft", "e2e", "cost")))
+    off, on = (evaluate(move(d, axis, value)) for d in (both.off, both.on))
+    found = gain_draws(off, on, metric)
+    assert found is not None
+    return float(found)
 
 
 @each_lever
@@ -207,7 +269,7 @@ def test_the_sign_changes_at_a_break_even_and_it_pays_where_it_says(name: str, w
             assert low <= even.value <= high
             assert even.low is None or even.low <= even.value * (1 + 1e-6)
             assert even.high is None or even.high >= even.value * (1 - 1e-6)
-            before, after = (gain_at(both, line.axis, beside(even.value, cells), line.metric) for cells in (-1, 1))
+            before, after = (gain_at(both, line.axis, beside(even.value, cells), line.metric) for cells in (-0.25, 0.25))
             assert (before >= 1) != (after >= 1), (line.axis, even, before, after)
         for start, end in line.pays_on:
             at = [low if start is None else start, high if end is None else end]
@@ -263,7 +325,7 @@ def test_levers_in_force_are_on_and_gain_what_they_would_gain() -> None:
         assert lever.setting_on(off) is None
         expected = gains(arms(lever, off, setting, Draws(64, 0)), 0.1, priced=False)
         assert told.metrics == expected
-        assert told.unset[d.engine.name]
+        assert told.unset[d.engine.name] or d.engine.name in catalog.flag_notes(name, "off")
 
 
 def test_formats_stored_in_the_checkpoint_are_on() -> None:

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
+from dataclasses import replace
 from typing import Any
 
 import jsonschema
 import pytest
 from rich.cells import cell_len
 
-from breakeven.advice import Advice, Explanation
-from breakeven.compose import compose, compose_catalog, compose_explanation
+from breakeven import registry
+from breakeven.advice import Advice, Explanation, Gain
+from breakeven.compose import against, compose, compose_explanation
 from breakeven.document import Document, json_schema
-from breakeven.messages import LANGUAGES, say
+from breakeven.entries import compose_catalog
+from breakeven.messages import LANGUAGES, Message, say
 from breakeven.renderers import json as json_renderer
 from breakeven.renderers import markdown, terminal
 from breakeven.words import gain_words
 
 ANSI = re.compile(r"\x1b\[")
 UP = "▲△↑⬆"
+HOLES = ("weights", "used", "pool", "reserve")
 CIRCLES = "●○◯⚪⚫🔴🟢"
 
 
@@ -156,6 +161,73 @@ class TestTerminal:
     def test_lines_that_do_not_change_are_shown_once(self, explanation: Explanation) -> None:
         assert terminal.render(compose_explanation(explanation)).count("= 31·1 =") == 1
 
+    def test_verbose_gives_all_reasons_of_the_chosen_setting(self, advice: Advice) -> None:
+        chosen = advice.levers["weight_quant"]
+        many = replace(chosen, because=tuple(Message("report.memory_line", dict.fromkeys(HOLES, float(n))) for n in range(1, 5)))
+        document = compose(replace(advice, levers={**advice.levers, "weight_quant": many}))
+        page = " ".join(terminal.render(document, verbose=True).split())
+        assert all(reason in page for reason in document.levers[0].because) and len(document.levers[0].because) == 4
+
+    def test_the_best_set_names_what_changes_and_no_more(self, document: Document) -> None:
+        page = terminal.render(document)
+        kept = next(lever for lever in document.levers if lever.lever == "prefix_cache")
+        best = next(line for line in page.splitlines() if say("report.best_together", document.language) in line)
+        assert document.levers[0].title in best and kept.title not in best
+        assert document.best.levers == ["weight_quant:fp8", "prefix_cache:on"]
+
+    def test_a_lever_that_goes_off_is_named(self, advice: Advice) -> None:
+        without = replace(advice.best.combination, levers=("weight_quant:fp8",))
+        document = compose(replace(advice, best=replace(advice.best, combination=without)))
+        assert document.best.titles == ["weights fp8", "without prefix cache"]
+
+    def test_what_is_typed_and_what_is_to_be_done_stand_apart(self, advice: Advice) -> None:
+        quantised = replace(advice.levers["weight_quant"], setting="int4_marlin", set={"vllm": "--quantization awq_marlin"})
+        combination = replace(advice.best.combination, levers=("weight_quant:int4_marlin",))
+        best = replace(advice.best, combination=combination, set={"vllm": "--quantization awq_marlin"})
+        for language, note in (("en", "needs an AWQ checkpoint"), ("zh", "需要 AWQ 权重")):
+            document = compose(replace(advice, levers={**advice.levers, "weight_quant": quantised}, best=best), language)  # type: ignore[arg-type]
+            assert document.best.set == {"vllm": "--quantization awq_marlin"}
+            assert note in document.best.notes and document.levers[0].set_notes == {"vllm": note}
+            assert note in terminal.render(document)
+
+    @pytest.mark.parametrize("width", [80, 100])
+    def test_a_command_can_be_pasted_from_the_page(self, advice: Advice, width: int) -> None:
+        command = (
+            "vllm bench serve --model meta-llama/Llama-3.1-70B-Instruct --dataset-name custom --dataset-path prompts.jsonl --num-prompts 64"
+        )
+        measured = replace(advice.levers["speculation"].measure_next, command=command)
+        levers = {**advice.levers, "speculation": replace(advice.levers["speculation"], measure_next=measured)}
+        lines = [line.strip() for line in terminal.render(compose(replace(advice, levers=levers)), width=width).splitlines()]
+        start = next(i for i, line in enumerate(lines) if line.startswith("vllm bench"))
+        end = next(i for i in range(start, len(lines)) if not lines[i].endswith("\\"))
+        assert shlex.split("\n".join(lines[start : end + 1]).replace("\\\n", " ")) == shlex.split(command)
+
+
+def test_a_metric_well_below_one_moves_against_a_lever_that_pays() -> None:
+    def of(gain: float, verdict: str) -> Gain:
+        return Gain(gain=gain, low=gain - 0.2, high=gain + 0.2, verdict=verdict)  # type: ignore[arg-type]
+
+    metrics = {
+        "tpot": of(1.5, "pays"),
+        "throughput": of(0.95, "undecided"),
+        "ttft": of(0.99, "does_not_pay"),
+        "capacity": of(0.985, "hurts"),
+    }
+    assert against("pays", metrics) == ["throughput", "capacity"]  # type: ignore[arg-type]
+    assert against("does_not_pay", metrics) == ["tpot"]  # type: ignore[arg-type]
+    assert against("undecided", metrics) == []  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", registry.names("renderers"))
+def test_every_renderer_tells_every_lever_with_its_verdict_in_both_languages(name: str, document: Document) -> None:
+    page = registry.module("renderers", name).render(document)
+    assert page.endswith("\n") and not ANSI.search(page)
+    told = " ".join(page.split())
+    for lever in document.levers:
+        assert lever.title in told
+        assert say(f"report.verdict_{lever.verdict}", document.language) in told or f'"verdict": "{lever.verdict}"' in told
+    assert document.how_sure.split()[0] in told
+
 
 class TestMarkdown:
     def test_every_lever_and_verdict_is_in_a_table(self, document: Document) -> None:
@@ -197,7 +269,7 @@ def test_the_catalogue_lists_each_entry_and_shows_the_sources_of_one() -> None:
     from breakeven import catalog
 
     device = catalog.load("hardware", "h100-sxm")
-    listed = compose_catalog([device], [])
+    listed = compose_catalog({"hardware": ["h100-sxm"]}, {})
     assert "H100 SXM" in terminal.render(listed)
     detailed = terminal.render(listed, verbose=True)
     assert all(name in detailed for name in device.sources)

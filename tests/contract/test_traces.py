@@ -28,8 +28,17 @@ def written(folder: Path, content: str | bytes, name: str = "t") -> Path:
     return path
 
 
-def test_the_folder_is_the_registry() -> None:
-    assert registry.names("traces") == ("azure", "mooncake")
+FORMS = {
+    "azure": HEADER + GOOD,
+    "mooncake": json.dumps(LINE) + "\n" + json.dumps({**LINE, "timestamp": 500}) + "\n",
+}
+"""A sound sample of each form, first line to last: a new form needs one here."""
+
+
+def test_every_form_has_a_sample_and_is_claimed_by_its_own_reader_alone() -> None:
+    assert set(registry.names("traces")) == set(FORMS), "give FORMS a sample of the new form"
+    for form, content in FORMS.items():
+        assert [name for name in FORMS if registry.module("traces", name).sniff(content.encode())] == [form]
 
 
 class TestSharedTraces:
@@ -59,7 +68,7 @@ class TestSharedTraces:
         assert np.array_equal(blocks, -(-found.input_tokens // 512))
 
 
-@pytest.mark.parametrize("content", [HEADER + GOOD, json.dumps(LINE) + "\n" + json.dumps({**LINE, "timestamp": 500}) + "\n"])
+@pytest.mark.parametrize("content", FORMS.values(), ids=FORMS.keys())
 class TestEveryForm:
     def test_arrivals_are_sorted_and_begin_at_nothing(self, tmp_path: Path, content: str) -> None:
         found = traces.read(written(tmp_path, content))
@@ -177,6 +186,11 @@ class TestWhatIsNoTrace:
         with pytest.raises(InputError, match="--rate"):
             request_rate(traces.read(written(tmp_path, HEADER + GOOD.splitlines()[0])))
 
+    def test_requests_at_one_moment_tell_no_rate_either(self, tmp_path: Path) -> None:
+        line = GOOD.splitlines()[0]
+        with pytest.raises(InputError, match=r"3 requests, all at one moment.*--concurrency"):
+            request_rate(traces.read(written(tmp_path, HEADER + "\n".join([line] * 3))))
+
     def test_a_gigabyte_a_folder_a_circle_and_nothing(self, tmp_path: Path) -> None:
         big = tmp_path / "big.csv"
         with big.open("wb") as handle:
@@ -208,13 +222,12 @@ def test_any_lines_are_a_trace_or_one_line(tmp_path_factory: pytest.TempPathFact
 
 class TestBundledSample:
     def test_is_small_and_whole(self, root: Path) -> None:
-        path = root / "src/breakeven/catalog/samples/chat_small.csv"
+        path = root / "examples/llama-70b-chat-trace.csv"
         assert path.stat().st_size < 100_000
         found = traces.read(path)
         assert found.requests == 2000 and found.damaged == 0
-        assert (root / "examples/llama-70b-chat-trace.csv").read_bytes() == path.read_bytes()
 
     def test_reads_as_chat(self, root: Path) -> None:
-        found = traces.read(root / "src/breakeven/catalog/samples/chat_small.csv")
+        found = traces.read(root / "examples/llama-70b-chat-trace.csv")
         assert 500 < lengths(found).mean_input < 2000 and 100 < lengths(found).mean_output < 400
         assert 1 < request_rate(found) < 3

@@ -160,7 +160,8 @@ def test_unknown_hits_leave_the_prefix_cache_undecided_and_say_from_where_it_pay
 
 def test_known_hits_decide_the_prefix_cache() -> None:
     words = {hits: api.advise(build(prefix_hit_rate=hits, **OPEN), draws=64).levers["prefix_cache"].verdict for hits in (0.0, 0.02)}
-    assert words == {0.0: "hurts", 0.02: "does_not_pay"} or words[0.0] in ("hurts", "does_not_pay")
+    assert words[0.0] in ("hurts", "does_not_pay")
+    assert words[0.02] == "does_not_pay"
     much = build(prefix_hit_rate=0.9, input_tokens=16000.0, output_tokens=50.0, request_rate=2.0)
     assert api.advise(much, draws=64).levers["prefix_cache"].verdict == "pays"
 

@@ -28,7 +28,7 @@ def test_ci_runs_the_test_command_in_a_strict_shell(root: Path) -> None:
     script = read(root, ".ci/run")
     assert os.access(root / ".ci/run", os.X_OK)
     assert script.startswith("#!/usr/bin/env bash\n")
-    assert "set -euo pipefail" in script
+    assert "set -euo pipefail" in script and "\nexport CI=1\n" in script
     assert "\nmake test\n" in script
 
 

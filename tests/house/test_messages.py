@@ -5,12 +5,14 @@ from __future__ import annotations
 import ast
 import re
 import string
+import tomllib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 import pytest
 
+from breakeven.catalog import KIND_WORDS
 from breakeven.messages import LANGUAGES, Message, catalogue, text
 from breakeven.units import WRITERS
 
@@ -122,6 +124,16 @@ def test_every_key_that_code_names_exists() -> None:
     assert not missing
 
 
+def test_every_kind_of_name_has_its_word() -> None:
+    named = {
+        str(call.args[0].value) for _, call in calls() if name_of(call) == "UnknownNameError" and isinstance(call.args[0], ast.Constant)
+    }
+    assert {"lever", "axis", "objective", "weight_format", "kv_format"} <= named
+    kinds = named | set(KIND_WORDS.values())
+    for language in LANGUAGES:
+        assert {f"error.kind_{kind}" for kind in kinds} <= set(catalogue(language))
+
+
 def test_every_hole_is_filled_where_the_message_is_made() -> None:
     open_ = []
     for where, key, given in used():
@@ -136,8 +148,23 @@ def test_every_made_up_key_can_be_made() -> None:
     assert all(any(key.startswith(start) for key in catalogue("en")) for start in barren)
 
 
+@cache
+def notes() -> frozenset[str]:
+    """Messages that the engines' tables name: what is to be done beside a flag."""
+    tables = [tomllib.loads(path.read_text(encoding="utf-8")) for path in (ROOT / "catalog/engines").glob("*.toml")]
+    entries = [entry for table in tables for lever in table["flags"].values() for entry in (lever, *lever.values())]
+    return frozenset(f"lever.{note}" for e in entries if isinstance(e, dict) for key, note in e.items() if key.endswith("_note"))
+
+
+def test_every_note_of_a_flag_exists() -> None:
+    assert notes() - set(catalogue("en")) == set()
+    assert len(notes()) > 8
+
+
 def is_used(key: str) -> bool:
     """Named outright, made from a beginning of its own, or made of its area and a name that stands in the code."""
+    if key in notes():
+        return True
     area, _, name = key.partition(".")
     own = any(key.startswith(start) and start != f"{area}." for start in beginnings())
     if area == "formula":  # made of the page and the symbol of a line; test_cli explains every lever

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from breakeven import api, catalog
 from breakeven.spec.engine import Speculative
+from breakeven.spec.parallel import legal_sizes
 from breakeven.spec.workload import Acceptance, Lengths
 from breakeven.statement import SelfCheckError, check, ledgers
 from breakeven.stats import Range
@@ -74,11 +75,13 @@ def built(build, recipe, **changes):
         spec = Speculative(method="eagle", num_speculative_tokens=k, topk=4, verify_tokens=8 * k)
     elif method is not None:
         spec = Speculative(method=method, num_speculative_tokens=k, model="qwen2.5-0.5b" if method == "draft_model" else None)
+    asked = recipe["engine"]["tensor_parallel_size"]
+    legal = max(size for size in legal_sizes(api.model(recipe["model"])) if size <= asked)
     return build(
         recipe["model"],
         recipe["device"],
         replicas=recipe["replicas"],
-        engine={**recipe["engine"], "speculative": spec},
+        engine={**recipe["engine"], "tensor_parallel_size": legal, "speculative": spec},
         drafts=("qwen2.5-0.5b",),
         **{**recipe["workload"], **changes},
     )

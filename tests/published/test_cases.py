@@ -227,7 +227,7 @@ def encode(row: Row, model_of: ModelOf) -> list[Case]:
         if d is None:
             continue
         off, on, name = arms(row, d, model_of)
-        if not evaluate(off).room.fits:
+        if not evaluate(off).fits:
             continue  # The report ran: it was not this device.
         found.append(Case(lever=name, off=off, on=on, axis=axis_of(row, off) if row["verdict_class"] == "boundary" else None))
     return found

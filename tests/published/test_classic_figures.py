@@ -118,7 +118,7 @@ def test_under_four_the_cap_does_matter_when_the_cap_is_what_limits() -> None:
 def test_under_ten_per_cent_of_memory_in_use_a_smaller_cache_gives_little_unless_it_is_read_often() -> None:
     d = deployment(LLAMA_8B, "h100-sxm", batch=1.0, context_tokens=2000.0)
     point: Point = evaluate(d)
-    held = {rule.id: rule.value for rule in rules(point, {})}["kv_below_10_percent"]
+    held = {rule.id: rule.value for rule in rules(point, d, {})}["kv_below_10_percent"]
     assert held < SMALL_SHARE
     smaller = evaluate(replace(d, engine=replace(d.engine, kv_cache_dtype="fp8")))
     assert float(point.tpot_s) / float(smaller.tpot_s) < 1 + SMALL_SHARE

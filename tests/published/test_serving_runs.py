@@ -126,7 +126,7 @@ def runs(shared: Path, model_of: ModelOf) -> list[Run]:
         if model is None:
             continue
         point = evaluate(deployment(row, count, model))
-        assert point.room.fits, "a run that ran refutes a ledger that says it cannot"
+        assert point.fits, "a run that ran refutes a ledger that says it cannot"
         found.append(
             Run(
                 group=f"{model.name} {row['system']} {row['backend']}",

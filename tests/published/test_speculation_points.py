@@ -74,7 +74,7 @@ def nearest_split(d: Deployment, plain: float) -> Deployment:
             point = evaluate(split(tp))
         except BreakevenError:
             return np.inf
-        return abs(log(float(point.throughput) / plain)) if point.room.fits else np.inf
+        return abs(log(float(point.throughput) / plain)) if point.fits else np.inf
 
     return split(min((1, 2, 4, 8), key=miss))
 

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from breakeven.acceptance import Curve, decay_of_length, given, prior, tokens_per_round
 from breakeven.draws import MEDIAN, Draws
-from breakeven.errors import InputError
 from breakeven.spec.workload import Acceptance
-from breakeven.stats import Range
+from breakeven.stats import Range, Spread
 
 ALPHAS = st.floats(0.02, 0.98)
 KS = st.integers(1, 8)
@@ -62,10 +61,20 @@ def test_a_length_at_either_end_is_all_or_nothing() -> None:
     assert isclose(tau(Acceptance(cumulative=(0.5, 0.0)), 5), 1.5, rel_tol=1e-6)
 
 
-def test_no_round_emits_more_than_it_verifies() -> None:
-    with pytest.raises(InputError) as raised:
-        given(Acceptance(length=4.2), 3, 1.0, MEDIAN)
-    assert raised.value.message.key == "error.acceptance_length_above_k"
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize(
+    "acceptance",
+    [
+        Acceptance(length=Spread(mean=3.0, p95=3.9)),
+        Acceptance(length=Spread(mean=1.1, p95=2.0)),
+        Acceptance(rate=Spread(mean=0.6, p95=0.98)),
+        Acceptance(alpha=Spread(mean=0.7, p95=0.99)),
+        Acceptance(length=4.2),
+    ],
+)
+def test_no_draw_emits_more_than_its_round_verifies_or_less_than_one(acceptance: Acceptance, seed: int) -> None:
+    found = tokens_per_round(given(acceptance, 3, 1.2, Draws(512, seed)), 3)
+    assert np.all((found >= 1.0 - 1e-6) & (found <= 4.0 + 1e-6))
 
 
 def test_the_k_it_was_measured_at_goes_before_the_k_in_force() -> None:

@@ -8,7 +8,11 @@ import pytest
 from breakeven import api
 from breakeven.advice import AXES
 from breakeven.axes import POINTS, grid, move
+from breakeven.draws import MEDIAN
 from breakeven.evaluator import evaluate
+from breakeven.judge import Arms, arms
+from breakeven.lever import Sigma
+from breakeven.levers.speculation import LEVER
 from breakeven.spec.deployment import Deployment
 from breakeven.spec.engine import Engine, Speculative
 from breakeven.spec.workload import Acceptance, Lengths, Workload
@@ -58,10 +62,15 @@ def test_hits_and_acceptance_and_k_are_what_was_asked() -> None:
     assert move(build(**OPEN), "draft_tokens", 6.0) == build(**OPEN)
 
 
+def drafted(d: Deployment) -> Arms:
+    """The arms of the drafting in force."""
+    return arms(LEVER, LEVER.remove(d), LEVER.setting_on(d) or "", MEDIAN)
+
+
 @pytest.mark.parametrize("axis", AXES)
 def test_a_grid_covers_where_the_deployment_stands(axis: str) -> None:
     d = build({"speculative": SPEC}, **OPEN)
-    found = grid(d, evaluate(d), axis)
+    found = grid(drafted(d), axis)
     assert found is not None
     assert found.axis == axis
     assert len(found.values) == (10 if axis == "draft_tokens" else POINTS)
@@ -71,19 +80,28 @@ def test_a_grid_covers_where_the_deployment_stands(axis: str) -> None:
 
 def test_axes_that_mean_nothing_have_no_grid() -> None:
     bare = build(batch=8.0, context_tokens=1000.0)
-    point = evaluate(bare)
+    undrafted = Arms(
+        lever="kv_quant",
+        setting="fp8",
+        off=bare,
+        on=bare,
+        sigma=Sigma(),
+        point_off=evaluate(bare),
+        point_on=evaluate(bare),
+        fits_off=True,
+        fits_on=True,
+    )
     for axis in ("output_tokens", "request_rate", "prefix_hit_rate", "acceptance_length", "draft_tokens"):
-        assert grid(bare, point, axis) is None
+        assert grid(undrafted, axis) is None
     for axis in ("batch", "context_tokens"):
-        assert grid(bare, point, axis) is not None
+        assert grid(undrafted, axis) is not None
 
 
 def test_every_point_of_every_grid_can_be_evaluated() -> None:
     for accepted in (None, Acceptance(length=2.4, k=3), Acceptance(cumulative=(0.7, 0.5, 0.3))):
         d = build({"speculative": SPEC}, acceptance=accepted, **OPEN)
-        point = evaluate(d)
         for axis in AXES:
-            found = grid(d, point, axis)
+            found = grid(drafted(d), axis)
             assert found is not None
             for values in [found.values] if axis != "draft_tokens" else found.values:
                 assert np.all(np.isfinite(evaluate(move(d, axis, values), exact=False).tpot_s))

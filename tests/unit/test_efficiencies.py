@@ -6,8 +6,9 @@ from dataclasses import fields
 
 import pytest
 
-from breakeven.efficiencies import is_eager, level, prior, version_of
-from breakeven.spec.engine import Engine
+from breakeven.efficiencies import is_eager, level, prior
+from breakeven.errors import InputError
+from breakeven.spec.engine import Engine, version_key
 
 
 @pytest.mark.parametrize(
@@ -16,14 +17,25 @@ from breakeven.spec.engine import Engine
         ("0.11", (0, 11)),
         ("v0.10.1", (0, 10, 1)),
         ("0.8.5.post1", (0, 8, 5)),
-        ("0.9.0rc1", (0, 9)),
+        ("0.9.0rc1", (0, 9, 0)),
+        ("0.11rc1", (0, 11)),
+        ("b6000", (6000,)),
         ("1", (1,)),
-        ("nightly", ()),
-        ("", ()),
     ],
 )
 def test_a_version_is_its_leading_numbers(text: str, numbers: tuple[int, ...]) -> None:
-    assert version_of(Engine(version=text)) == numbers
+    assert version_key(text) == numbers
+
+
+@pytest.mark.parametrize("text", ["main", "nightly", "Nightly-5b8c30d62b754b57", "latest"])
+def test_a_word_for_the_newest_build_comes_after_every_number(text: str) -> None:
+    assert version_key(text) > version_key("999.9.9")
+
+
+@pytest.mark.parametrize("text", ["", "banana", "mainly", "-1"])
+def test_what_is_no_version_is_one_line(text: str) -> None:
+    with pytest.raises(InputError, match=r"engine\.version"):
+        version_key(text)
 
 
 @pytest.mark.parametrize(
@@ -34,6 +46,7 @@ def test_a_version_is_its_leading_numbers(text: str, numbers: tuple[int, ...]) -
         (Engine(version="0.10"), False),
         (Engine(version="0.7.3"), True),
         (Engine(version="main"), False),
+        (Engine(version="0.11rc1"), False),
         (Engine(version="0.4.2"), True),
         (Engine(version="0.11", enforce_eager=True), True),
         (Engine(name="sglang", version="0.4.4"), False),

@@ -15,8 +15,11 @@ from breakeven.kernels import (
     kv_format,
     kv_kernel,
     kv_names,
+    kv_words,
     matmul_rate,
     on_device,
+    quantization_named,
+    quantization_words,
     sixteen_bit,
     weight_kernel,
     weight_kernels,
@@ -43,7 +46,7 @@ def kernels(model: str, device: str, **engine: object) -> dict[str, str]:
         ("llama-3.1-8b", "h100-sxm", {"quantization": "gptq_marlin"}, "int4_marlin"),
         ("llama-3.1-8b", "b200-sxm", {"quantization": "modelopt_fp4"}, "nvfp4"),
         ("llama-3.1-8b", "h100-sxm", {"quantization": "nvfp4"}, "mxfp4_weight_only"),
-        ("llama-3.1-8b", "h100-sxm", {"quantization": "compressed-tensors"}, "bf16"),
+        ("llama-3.1-8b", "h100-sxm", {"quantization": "GPTQ_Marlin"}, "int4_marlin"),
     ],
 )
 def test_the_setting_and_the_device_choose_the_family(model, device, engine, expected) -> None:
@@ -90,12 +93,40 @@ def test_every_spelling_names_a_family_and_every_family_can_be_set() -> None:
         kernels("llama-3.1-8b", "h100-sxm", quantization=name)
 
 
+@pytest.mark.parametrize("word", ["gguf", "compressed-tensors"])
+def test_a_word_that_leaves_the_format_to_the_checkpoint_needs_one_that_says_it(word: str) -> None:
+    with pytest.raises(NotModelledError, match=r"config\.json") as refused:
+        kernels("llama-3.1-8b", "h100-sxm", quantization=word)
+    assert "q4_k_m" in str(refused.value)
+    assert kernels("deepseek-v3", "h200-sxm", quantization=word)["experts"] == "fp8"
+
+
+def test_all_that_is_accepted_has_a_kernel_and_every_family_is_accepted() -> None:
+    assert {name for name in weight_names() if name not in ("bf16", "fp16")} <= set(quantization_words())
+    assert {quantization_named(word) for word in quantization_words()} <= {*weight_names(), None}
+    for word in kv_words():
+        kv_kernel(kv_format(api.model("llama-3.1-8b"), Engine(kv_cache_dtype=word)))
+
+
+@pytest.mark.parametrize("word", ["int4", "nvfp4", "q4_1", "q5_0", "q5_1", "fp8_ds_mla", "fp9"])
+def test_a_cache_format_without_a_kernel_is_refused_with_those_that_have_one(word: str) -> None:
+    with pytest.raises(NotModelledError, match=word) as refused:
+        kv_format(api.model("llama-3.1-8b"), Engine(kv_cache_dtype=word))
+    assert all(name in str(refused.value) for name in kv_names())
+
+
+@pytest.mark.parametrize("word", ["float32", "float", "int8", ""])
+def test_a_type_wider_than_sixteen_bits_is_refused_not_counted_as_one(word: str) -> None:
+    with pytest.raises(NotModelledError, match=r"engine\.dtype"):
+        sixteen_bit(api.model("llama-3.1-8b"), Engine(dtype=word))
+
+
 def test_a_format_that_is_not_modelled_is_refused_by_name() -> None:
     with pytest.raises(NotModelledError, match="aqlm"):
         kernels("llama-3.1-8b", "h100-sxm", quantization="aqlm")
-    with pytest.raises(UnknownNameError):
+    with pytest.raises(UnknownNameError, match="weight format"):
         weight_kernel("fp7")
-    with pytest.raises(UnknownNameError):
+    with pytest.raises(UnknownNameError, match="KV cache format"):
         kv_kernel("fp7")
 
 
@@ -169,6 +200,10 @@ def test_the_cache_format_of_a_checkpoint_is_taken() -> None:
     asks = replace(api.model("llama-3.1-8b"), kv_scheme="fp8")
     assert kv_format(asks, Engine()) == "fp8"
     assert kv_format(asks, Engine(kv_cache_dtype="bfloat16")) == "bf16"
+    other = replace(asks, kv_scheme="nvfp4")
+    with pytest.raises(NotModelledError, match="--kv-cache-dtype"):
+        kv_format(other, Engine())
+    assert kv_format(other, Engine(kv_cache_dtype="fp8")) == "fp8"
 
 
 @pytest.mark.parametrize(

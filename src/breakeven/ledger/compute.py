@@ -8,11 +8,14 @@ from breakeven.spec.model import Attention, Model
 from breakeven.stats import Array
 
 
+def active_expert_parameters(model: Model) -> float:
+    """Parameters of routed experts that one token is multiplied with: N_experts·top_k/E."""
+    return model.parameters.experts * model.experts.top_k / model.experts.count if model.experts else 0.0
+
+
 def linear_parameters(model: Model) -> float:
     """Parameters multiplied for one token, without embedding and head: N_act − N_emb − N_head."""
-    p = model.parameters
-    share = model.experts.top_k / model.experts.count if model.experts else 0.0
-    return p.attention + p.mlp + p.experts * share
+    return model.parameters.attention + model.parameters.mlp + active_expert_parameters(model)
 
 
 def head_parameters(model: Model) -> int:

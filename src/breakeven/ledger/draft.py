@@ -5,30 +5,22 @@ from __future__ import annotations
 from dataclasses import replace
 
 from breakeven.efficiencies import Efficiencies
-from breakeven.errors import InputError, NotModelledError
+from breakeven.errors import InputError
 from breakeven.ledger import memory
 from breakeven.ledger.compute import head_parameters
 from breakeven.ledger.shard import Shard
 from breakeven.ledger.step import StepCost
 from breakeven.spec.deployment import Deployment
-from breakeven.spec.engine import Speculative
+from breakeven.spec.engine import HEADS, LOOKUPS, Speculative, method_named
 from breakeven.spec.model import Model
 from breakeven.stats import Array
 
-LOOKUPS = ("ngram", "suffix")
-HEADS = ("eagle", "eagle3")
 EAGLE3_VOCABULARY = 32_000
-METHODS = (*LOOKUPS, *HEADS, "mtp", "draft_model")
 
 
 def method_of(speculative: Speculative) -> str:
-    """The method's family; engines spell some of them by model (``deepseek_mtp``)."""
-    name = speculative.method.lower().replace("-", "_")
-    if name in ("nextn", "mtp") or name.endswith("_mtp"):
-        return "mtp"
-    if name not in METHODS:
-        raise NotModelledError("speculation_not_modelled", method=speculative.method, known=", ".join(METHODS))
-    return name
+    """The method of a setting, by its own name."""
+    return method_named(speculative.method)
 
 
 def draft_model(deployment: Deployment, speculative: Speculative) -> Model:

@@ -80,6 +80,15 @@ def kv_pool_bytes(capacity_bytes: float, utilisation: float, weights: float, res
     return max(0.0, capacity_bytes * utilisation - weights - reserve_bytes)
 
 
+def kv_share_of_memory(in_use_bytes: Array | float, capacity_bytes: float) -> Array | float:
+    """KV in use over the device's capacity: the share of memory, not of traffic, and not the use of the pool.
+
+    >>> kv_share_of_memory(8e9, 80e9)
+    0.1
+    """
+    return in_use_bytes / capacity_bytes
+
+
 def sequences_that_fit(pool_bytes: Array | float, bytes_per_sequence: Array | float) -> Array | float:
     """Sequences the pool holds: pool / K(tokens), tokens = I + O where the engine reserves, I + O/2 where it grows."""
     return pool_bytes / np.maximum(bytes_per_sequence, 1.0)

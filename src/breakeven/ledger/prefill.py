@@ -32,6 +32,11 @@ def attention_flop(s: Shard, new: Array | float, prompt_tokens: Array | float) -
     )
 
 
+def prompt_flop(s: Shard, new: Array | float, prompt_tokens: Array | float) -> Array | float:
+    """FLOP of a prompt on one device: matrices over the new tokens, attention over all of them."""
+    return new * (s.dense_flop_per_row + s.expert_flop_per_row) + attention_flop(s, new, prompt_tokens)
+
+
 def linear_s(s: Shard, e: Efficiencies, new: Array | float) -> Array | float:
     """Matrix time of the new tokens: dense and expert classes each at their own MFU."""
     return new * (s.dense_prefill_compute_s / e.prefill_mfu_dense + s.expert_prefill_compute_s / e.prefill_mfu_experts)

@@ -25,11 +25,6 @@ class Room:
     sequence_bytes: Array | float
     fits_sequences: Array | float
 
-    @property
-    def fits(self) -> bool:
-        """Whether at least one mean sequence fits beside the weights."""
-        return bool(np.all(np.asarray(self.fits_sequences) >= 1.0))
-
 
 def room(d: Deployment, s: Shard, held: Array | float) -> Room:
     """The memory ledger of one device; ``held`` are the cached tokens of a running sequence."""
@@ -53,5 +48,5 @@ def room(d: Deployment, s: Shard, held: Array | float) -> Room:
         kv_bytes_per_token=per_token,
         pool_tokens=blocks * engine.block_size,
         sequence_bytes=sequence,
-        fits_sequences=memory.sequences_that_fit(pool, sequence),
+        fits_sequences=memory.sequences_that_fit(blocks * engine.block_size * per_token, sequence),
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from breakeven.draws import Draws
 from breakeven.kernels import KvKernel, WeightKernel, by_family, kv_format, kv_kernel, matmul_rate, sixteen_bit, weight_kernels
-from breakeven.ledger.compute import head_parameters
+from breakeven.ledger.compute import active_expert_parameters, head_parameters
 from breakeven.ledger.memory import counts_by_class
 from breakeven.spec.deployment import Deployment
 from breakeven.spec.model import Model
@@ -68,7 +68,7 @@ def shard(deployment: Deployment, draws: Draws) -> Shard:
     read = {name: counts[name] * kernels[name].bytes / tp for name in counts}
     phi = {name: by_family(kernels[name].phi, device.family) for name in counts}
     expert_phi = kernels["experts"].phi_experts or phi["experts"]
-    active = counts["experts"] * (model.experts.top_k / model.experts.count if model.experts else 0.0)
+    active = active_expert_parameters(model)
     with_head = (*DENSE_CLASSES, "head")
     return Shard(
         model=model,

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from breakeven.efficiencies import Efficiencies
-from breakeven.ledger import compute, interconnect, memory
+from breakeven.ledger import bandwidth, compute, interconnect, memory
 from breakeven.ledger.shard import Shard
 from breakeven.stats import Array
 
@@ -52,8 +52,9 @@ class StepCost:
     dense_compute_s: Array | float
     experts_read_s: Array | float
     experts_compute_s: Array | float
-    expert_log_miss: float
-    """ln(1 − top_k/E); 0 without experts."""
+    top_k: int
+    experts: int
+    """Routed experts; 0 without a mixture."""
     expert_sharing: float
     draft_fixed_s: Array | float = 0.0
     draft_read_s: Array | float = 0.0
@@ -67,14 +68,14 @@ def in_a_stage(cost: StepCost, batch: Array | float) -> Array | float:
 
 
 def _experts_s(cost: StepCost, b: Array | float) -> Array | float:
-    n_eff = b * (1.0 + cost.expert_sharing * (cost.rows - 1.0))
-    return smoothmax(-np.expm1(n_eff * cost.expert_log_miss) * cost.experts_read_s, b * cost.rows * cost.experts_compute_s)
+    read = bandwidth.coverage(bandwidth.effective_tokens(b, cost.rows, cost.expert_sharing), cost.top_k, cost.experts)
+    return smoothmax(read * cost.experts_read_s, b * cost.rows * cost.experts_compute_s)
 
 
 def _draft_s(cost: StepCost, b: Array | float) -> Array | float:
     time = cost.draft_fixed_s + smoothmax(cost.draft_read_s, b * cost.draft_compute_s)
-    if cost.expert_log_miss:
-        time = time - np.expm1(b * cost.expert_log_miss) * cost.draft_experts_read_s
+    if cost.experts:
+        time = time + bandwidth.coverage(b, cost.top_k, cost.experts) * cost.draft_experts_read_s
     return time
 
 
@@ -91,7 +92,7 @@ def parts(cost: StepCost, batch: Array | float) -> Mapping[str, Array | float]:
     n = b * cost.rows
     return {
         "dense": smoothmax(_dense_read_s(cost, n), n * cost.dense_compute_s),
-        "experts": _experts_s(cost, b) if cost.expert_log_miss else 0.0,
+        "experts": _experts_s(cost, b) if cost.experts else 0.0,
         "attention": b * cost.attention_s,
         "communication": n * cost.per_row_s,
         "fixed": cost.fixed_s + b * cost.per_sequence_s,
@@ -105,7 +106,7 @@ def step_time(cost: StepCost, batch: Array | float) -> Array | float:
     n = b * cost.rows if cost.rows != 1 else b
     linear = cost.per_sequence_s + cost.attention_s + cost.rows * cost.per_row_s
     time = cost.fixed_s + b * linear + smoothmax(_dense_read_s(cost, n), n * cost.dense_compute_s)
-    if cost.expert_log_miss:
+    if cost.experts:
         time = time + _experts_s(cost, b)
     if cost.rows > 1:
         time = time + _draft_s(cost, b)
@@ -133,32 +134,29 @@ def attention_flop(s: Shard, context_tokens: Array | float, rows: int) -> Array 
 def step_cost(s: Shard, e: Efficiencies, engine_name: str, context_tokens: Array | float, rows: int = 1) -> StepCost:
     """The coefficients of a decode step at a mean context (model.md 6)."""
     model = s.model
-    bandwidth = s.bandwidth_bytes_per_s
+    rate = s.bandwidth_bytes_per_s
     mla = any(g.kind == "mla" for g in model.attention)
     moe_layers = model.experts.layers if model.experts else 0
     penalty = s.kv.layer_s_by_engine.get(engine_name, s.kv.layer_s)
     layers_s = model.layers * (e.layer_s + (e.mla_layer_s if mla else 0.0) + penalty) + moe_layers * e.moe_layer_s
     wire = interconnect.bytes_per_row(model.layers, model.hidden, s.tensor_parallel, s.pipeline_parallel)
-    dequantise = s.dense_dequantised_bytes / (bandwidth * e.bandwidth_dense)
+    dequantise = s.dense_dequantised_bytes / (rate * e.bandwidth_dense)
     return StepCost(
         rows=rows,
         stages=s.pipeline_parallel,
         fixed_s=e.host_s + layers_s + interconnect.latency_s(model.layers, s.tensor_parallel, s.pipeline_parallel, e.allreduce_s),
-        per_sequence_s=e.sequence_s + rows * model.vocabulary * e.logit_bytes / s.tensor_parallel / bandwidth,
+        per_sequence_s=e.sequence_s + rows * model.vocabulary * e.logit_bytes / s.tensor_parallel / rate,
         per_row_s=wire / (s.link_bytes_per_s * e.link_efficiency) if wire else 0.0,
         attention_s=attention_s(s, e, context_tokens, rows),
-        dense_read_s=s.dense_effective_bytes / (bandwidth * e.bandwidth_dense),
+        dense_read_s=s.dense_effective_bytes / (rate * e.bandwidth_dense),
         dense_dequantise_s=dequantise,
         dense_compute_s=s.dense_decode_compute_s / e.mfu_decode,
-        experts_read_s=s.expert_effective_bytes / (bandwidth * e.bandwidth_experts),
+        experts_read_s=s.expert_effective_bytes / (rate * e.bandwidth_experts),
         experts_compute_s=s.expert_decode_compute_s / e.mfu_decode,
-        expert_log_miss=_log_miss(model.experts.top_k, model.experts.count) if model.experts else 0.0,
+        top_k=model.experts.top_k if model.experts else 0,
+        experts=model.experts.count if model.experts else 0,
         expert_sharing=e.expert_sharing,
     )
-
-
-def _log_miss(top_k: int, experts: int) -> float:
-    return float(np.log1p(-top_k / experts)) if top_k < experts else -700.0
 
 
 def roofline_floor_s(s: Shard, read_bytes: Array | float, flop: Array | float, peak_flops: float) -> Array | float:

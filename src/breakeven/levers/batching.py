@@ -56,7 +56,7 @@ def sigma(d: Deployment, off: Point, on: Point) -> Sigma:
 
 def flags(d: Deployment, setting: str) -> Mapping[str, str]:
     """The flag of each engine."""
-    return {engine: flag.format(setting=setting) for engine, flag in catalog.flags("batching", "on").items()}
+    return catalog.flags("batching", "on", setting)
 
 
 def unflags(d: Deployment) -> Mapping[str, str]:
@@ -67,7 +67,9 @@ def unflags(d: Deployment) -> Mapping[str, str]:
 def because(d: Deployment, off: Point, on: Point) -> tuple[Message, ...]:
     """What limits the batch."""
 
-    batch, cap = float(np.median(off.batch)), float(np.median(off.cap))
+    batch = float(np.median(off.batch))
+    # Off, the cap as set is below what fits (the target is not), so it is the point's; in force, it is the deployment's.
+    cap = float(d.engine.max_num_seqs) if on is off else float(np.median(off.cap))
     limit = limited_by(off)
     lines = [Message(f"lever.batching_{limit}", {"batch": batch, "cap": cap, "fits": float(np.median(off.room.fits_sequences))})]
     if batch < 4 and limit == "demand":

@@ -24,15 +24,15 @@ def setting_on(d: Deployment) -> str | None:
 
 
 def candidates(d: Deployment) -> tuple[Candidate, ...]:
-    """Formats that some engine has, with the reason where this one has not."""
+    """Formats the engine has, and fp8 with the reason where it has not."""
     found = []
     for name in kv_names():
-        kernel = kv_kernel(name)
-        if name == "bf16" or (d.engine.name not in kernel.flag and name != "fp8"):
+        kernel, here = kv_kernel(name), d.engine.name in catalog.flags("kv_quant", "on", name)
+        if name == "bf16" or not (here or name == "fp8"):
             continue
         refused = None
-        if d.engine.name not in kernel.flag:
-            refused = Message("lever.kv_no_engine", {"engine": d.engine.name, "format": name})
+        if not here:
+            refused = Message("lever.kv_no_engine", {"engine": catalog.engine_title(d.engine.name), "format": name})
         elif kernel.min_capability is not None and _capability(d) < kernel.min_capability:
             refused = Message("lever.kv_no_device", {"device": d.hardware.device.title, "format": name})
         found.append(Candidate(setting=name, refused=refused))
@@ -65,7 +65,7 @@ def sigma(d: Deployment, off: Point, on: Point) -> Sigma:
 
 def flags(d: Deployment, setting: str) -> Mapping[str, str]:
     """The flag of each engine that has the format."""
-    return kv_kernel(setting).flag
+    return catalog.flags("kv_quant", "on", setting)
 
 
 def unflags(d: Deployment) -> Mapping[str, str]:

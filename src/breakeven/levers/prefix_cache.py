@@ -25,7 +25,8 @@ def setting_on(d: Deployment) -> str | None:
 
 def candidates(d: Deployment) -> tuple[Candidate, ...]:
     """On, where the engine has it."""
-    refused = None if d.engine.name in catalog.flags("prefix_cache", "on") else Message("lever.prefix_no_engine", {"engine": d.engine.name})
+    here = d.engine.name in catalog.flags("prefix_cache", "on")
+    refused = None if here else Message("lever.prefix_no_engine", {"engine": catalog.engine_title(d.engine.name)})
     return (Candidate(setting="on", refused=refused),)
 
 

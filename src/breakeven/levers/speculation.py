@@ -31,7 +31,7 @@ ORDER = ("draft_model", "eagle3", "eagle", "mtp", "ngram")
 
 @cache
 def sheet() -> Mapping[str, Any]:
-    """The methods and the flags of the engines that have them."""
+    """The methods: what each needs of the model, and the engines' usual trees."""
     return tomllib.loads(resources.files("breakeven").joinpath("catalog", "kernels", "speculation.toml").read_text(encoding="utf-8"))
 
 
@@ -84,8 +84,8 @@ def candidates(d: Deployment) -> tuple[Candidate, ...]:
 def _refusal(d: Deployment, method: str) -> Message | None:
     """Why the engine or the model does not have a method."""
     entry = sheet()[method]
-    if d.engine.name not in entry:
-        return Message("lever.spec_no_engine", {"engine": d.engine.name, "method": method})
+    if d.engine.name not in _flags(d, Speculative(method=method, num_speculative_tokens=USUAL_K)):
+        return Message("lever.spec_no_engine", {"engine": catalog.engine_title(d.engine.name), "method": method})
     if entry.get("head") in ("eagle", "eagle3") and head_of(d, method) is None:
         return Message("lever.spec_no_head", {"method": method, "model": d.model.name})
     if entry.get("head") == "mtp" and not d.model.mtp_layers:
@@ -173,10 +173,12 @@ def sigma(d: Deployment, off: Point, on: Point) -> Sigma:
 
 def flags(d: Deployment, setting: str) -> Mapping[str, str]:
     """The flag of each engine that has the method."""
-    spec = parse(setting)
-    entry, head = sheet()[spec.method], head_of(d, spec.method) or "MODEL"
+    return _flags(d, parse(setting))
+
+
+def _flags(d: Deployment, spec: Speculative) -> Mapping[str, str]:
     numbers = {"k": spec.num_speculative_tokens, "rows": spec.rows, "topk": spec.topk}
-    return {engine: entry[engine].format(**numbers, model=head) for engine in catalog.names("engines") if engine in entry}
+    return catalog.flags("speculation", "on", spec.method, **numbers, model=head_of(d, spec.method) or "MODEL")
 
 
 def unflags(d: Deployment) -> Mapping[str, str]:

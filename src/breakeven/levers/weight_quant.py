@@ -30,7 +30,7 @@ def candidates(d: Deployment) -> tuple[Candidate, ...]:
     found = []
     for name in weight_names():
         kernel = weight_kernel(name)
-        if d.engine.name not in kernel.flag:
+        if d.engine.name not in catalog.flags("weight_quant", "on", name):
             continue
         device = d.hardware.device
         if name in WITHOUT_UNIT.values() and runs_on(weight_kernel(_native_of(name)), device):
@@ -67,7 +67,7 @@ def sigma(d: Deployment, off: Point, on: Point) -> Sigma:
 
 def flags(d: Deployment, setting: str) -> Mapping[str, str]:
     """The flag of each engine that has the family."""
-    return weight_kernel(setting).flag
+    return catalog.flags("weight_quant", "on", setting)
 
 
 def unflags(d: Deployment) -> Mapping[str, str]:

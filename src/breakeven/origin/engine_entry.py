@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Literal, cast
 
-from breakeven.errors import InputError
-from breakeven.origin.values import refuse_unknown, shown
-from breakeven.spec.engine import EngineDefaults
+from breakeven.origin.values import refuse_unknown
+from breakeven.spec.engine import EngineDefaults, version_key
 from breakeven.spec.hardware import Device
 
-KEYS = ("title", "version", "aliases", "kv_reserve", "mixes_prompts", "runtime_reserve_bytes", "settings", "rules", "flags", "sources")
+KEYS = (
+    "title",
+    "version",
+    "aliases",
+    "kv_reserve",
+    "mixes_prompts",
+    "runtime_reserve_bytes",
+    "settings",
+    "rules",
+    "flag_separator",
+    "flags",
+    "commands",
+    "sources",
+)
 RULE_KEYS = ("since", "before", "memory_at_least_bytes", "memory_below_bytes", "device_without", "device_with", "settings", "source")
-
-
-def version_key(version: str, path: str = "engine.version") -> tuple[int, ...]:
-    """A version as numbers that compare: ``0.11.0``, ``v0.8.5.post1``, ``b4567``."""
-    found = re.match(r"[vb]?(\d{1,9}(?:\.\d{1,9}){0,3})", version.strip(), re.IGNORECASE)
-    if found is None:
-        raise InputError("bad_version", path=path, value=shown(version))
-    return tuple(int(part) for part in found[1].split("."))
 
 
 def parse_engine(table: Mapping[str, object], name: str, version: str | None, device: Device | None) -> EngineDefaults:
@@ -40,7 +43,6 @@ def parse_engine(table: Mapping[str, object], name: str, version: str | None, de
         kv_reserve=cast(Literal["grow", "whole"], table["kv_reserve"]),
         mixes_prompts=table.get("mixes_prompts") is True,
         runtime_reserve_bytes=float(cast(float, table["runtime_reserve_bytes"])),
-        flags=cast(Mapping[str, Mapping[str, str]], table.get("flags", {})),
         sources=cast(Mapping[str, str], table.get("sources", {})),
     )
 

@@ -6,60 +6,44 @@ from collections.abc import Mapping
 from typing import Final
 
 from breakeven.errors import InputError
-from breakeven.origin.values import Parser, count, one_of, optional_tokens, shown, switch, tokens, utilization, word
+from breakeven.kernels import kv_named, quantization_named
+from breakeven.origin.values import Parser, count, optional_tokens, shown, switch, tokens, utilization, word
+from breakeven.spec.engine import dtype_named, version_key
 
-DTYPES = ("auto", "bfloat16", "float16", "float32")
-DTYPE_ALIASES = {"half": "float16", "fp16": "float16", "bf16": "bfloat16", "float": "float32", "fp32": "float32"}
-QUANTIZATIONS = (
-    "fp8",
-    "awq",
-    "awq_marlin",
-    "gptq",
-    "gptq_marlin",
-    "compressed-tensors",
-    "bitsandbytes",
-    "modelopt",
-    "modelopt_fp4",
-    "mxfp4",
-    "gguf",
-    "int8",
-    "w8a8",
-    "fbgemm_fp8",
-)
-KV_DTYPES = (
-    "auto",
-    "bfloat16",
-    "float16",
-    "fp8",
-    "fp8_e4m3",
-    "fp8_e5m2",
-    "fp8_inc",
-    "fp8_ds_mla",
-    "int8",
-    "int4",
-    "nvfp4",
-    "q8_0",
-    "q4_0",
-    "q4_1",
-    "q5_0",
-    "q5_1",
-)
-KV_ALIASES = {"fp16": "float16", "f16": "float16", "half": "float16", "bf16": "bfloat16", "fp8_e4m3fn": "fp8_e4m3"}
+WITHOUT_EFFECT: Final = ("enable_expert_parallel", "max_num_batched_tokens", "max_model_len")
+"""Settings that are read and change no figure: under tensor parallelism expert parallelism moves the same bytes, the budget of a
+step is spent sooner or later, and the longest request only limits what may be asked."""
 
 
 def quantization(raw: object, path: str) -> str | None:
-    """A method of weight quantisation, or none."""
+    """A method of weight quantisation, as engines or kernel families are named; or none."""
     if raw is None or str(raw).strip().lower() in ("none", "null", ""):
         return None
-    aliases = {"compressed_tensors": "compressed-tensors", "bnb": "bitsandbytes", "nvfp4": "modelopt_fp4", "w8a8_int8": "w8a8"}
-    return str(one_of(QUANTIZATIONS, aliases)(raw, path))
+    given = word(raw, path).lower()
+    quantization_named(shown(given))
+    return given
+
+
+def kv_cache_dtype(raw: object, path: str) -> str:
+    """A format of the KV cache, as engines or kernel families are named; or ``auto``."""
+    given = word(raw, path).lower()
+    if given != "auto":
+        kv_named(shown(given))
+    return given
+
+
+def dtype(raw: object, path: str) -> str:
+    """A 16-bit type, or ``auto``."""
+    return dtype_named(shown(word(raw, path)))
 
 
 def version(raw: object, path: str) -> str:
     """A version; a number that may have lost its last zero (0.10 reads as 0.1) must be written in quotes."""
     if isinstance(raw, float) and raw in (0.1, 0.2, 0.3):
         raise InputError("version_in_quotes", path=path, value=shown(raw), longer=f"{raw:.2f}")
-    return word(raw, path)
+    given = word(raw, path)
+    version_key(given)
+    return given
 
 
 FIELDS: Final[Mapping[str, Parser]] = {
@@ -72,9 +56,9 @@ FIELDS: Final[Mapping[str, Parser]] = {
     "max_num_seqs": count,
     "max_num_batched_tokens": tokens,
     "max_model_len": optional_tokens,
-    "dtype": one_of(DTYPES, DTYPE_ALIASES),
+    "dtype": dtype,
     "quantization": quantization,
-    "kv_cache_dtype": one_of(KV_DTYPES, KV_ALIASES),
+    "kv_cache_dtype": kv_cache_dtype,
     "block_size": count,
     "gpu_memory_utilization": utilization,
     "enable_prefix_caching": switch,

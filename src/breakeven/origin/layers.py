@@ -10,26 +10,18 @@ from breakeven.errors import InputError
 from breakeven.origin.engine_fields import FIELDS
 from breakeven.origin.launch_command import LaunchSettings
 from breakeven.origin.values import shown
+from breakeven.spec.check import WORKLOAD
 from breakeven.spec.deployment import Provenance
+from breakeven.spec.workload import ACCEPTANCE_FORMS, ARRIVALS
 
 TAILS = tuple(f"{name}_{tail}_s" for name in ("ttft", "tpot", "e2e", "itl") for tail in ("p50", "p90", "p95", "p99"))
 SECTIONS: Mapping[str, tuple[str, ...]] = {
     "hardware": ("device", "count"),
     "engine": (*FIELDS, "speculative"),
     "workload": (
-        "input_tokens",
-        "output_tokens",
-        "request_rate",
-        "concurrency",
-        "batch",
-        "context_tokens",
-        "prefix_hit_rate",
+        *WORKLOAD,
         "acceptance",
-        "acceptance_cumulative",
-        "acceptance_conditional",
-        "acceptance_length",
-        "acceptance_rate",
-        "acceptance_alpha",
+        *(f"acceptance_{form}" for form in ACCEPTANCE_FORMS),
         "acceptance_k",
         "task",
         "trace",
@@ -55,8 +47,8 @@ WORDS: Mapping[str, str] = {
     "slo_e2e": "slo.e2e_s",
 }
 # Forms of one thing: a later layer that gives one of them replaces whichever an earlier layer gave.
-ARRIVALS = ("workload.request_rate", "workload.concurrency", "workload.batch")
-ACCEPTANCE = tuple(f"workload.{name}" for name in SECTIONS["workload"] if name.startswith("acceptance") and name != "acceptance_k")
+ARRIVAL_PATHS = tuple(f"workload.{name}" for name in ARRIVALS)
+ACCEPTANCE_PATHS = ("workload.acceptance", *(f"workload.acceptance_{form}" for form in ACCEPTANCE_FORMS))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +68,7 @@ def merge(layers: Iterable[Mapping[str, Given]]) -> Table:
     """Later layers over earlier ones, one form of arrivals and one of acceptance left."""
     merged: Table = {}
     for layer in layers:
-        for forms in (ARRIVALS, ACCEPTANCE):
+        for forms in (ARRIVAL_PATHS, ACCEPTANCE_PATHS):
             _replace_forms(merged, layer, forms)
         merged.update(layer)
     return merged

@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from breakeven import catalog
+from breakeven import catalog, kernels
 from breakeven.errors import InputError, UnknownNameError
 from breakeven.messages import Message
-from breakeven.origin import parallel
 from breakeven.origin.deployment_file import read_deployment
-from breakeven.origin.engine_fields import FIELDS
+from breakeven.origin.engine_fields import FIELDS, WITHOUT_EFFECT
 from breakeven.origin.launch_command import LaunchSettings, parse_launch
 from breakeven.origin.layers import Table, file_layer, flags_layer, launch_layer, merge
 from breakeven.origin.model_source import load_model
 from breakeven.origin.speculative import speculative_of, table_of
 from breakeven.origin.values import count, word
 from breakeven.origin.workload_fields import Loaded, price_of, slo_of, workload_of
+from breakeven.spec import parallel
+from breakeven.spec.check import check_deployment
 from breakeven.spec.deployment import Deployment, Provenance
-from breakeven.spec.engine import Engine, EngineDefaults, Speculative
+from breakeven.spec.engine import Engine, Speculative
 from breakeven.spec.hardware import Device, Hardware
 from breakeven.spec.model import Model
 from breakeven.stats import median
+
+NATURE = ("kv_reserve", "mixes_prompts", "runtime_reserve_bytes")
+"""What an engine is rather than how it is set: the catalogue says it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,6 +81,9 @@ def resolve_table(
         drafts=_drafts(engine.speculative, dirs, beside),
         provenance=dict(sorted(provenance.items())),
     )
+    check_deployment(deployment)
+    kernels.kv_format(model, engine)
+    kernels.weight_kernels(model, engine, device)
     told = command.warnings if command is not None else ()
     return Resolved(deployment=deployment, warnings=(*told, *loaded.warnings, *built.warnings, *_length_warnings(deployment, loaded)))
 
@@ -106,30 +113,25 @@ class _Built:
 
 def _engine(merged: Table, model: Model, device: Device, command: LaunchSettings | None, provenance: dict[str, Provenance]) -> _Built:
     values = _stated(merged, provenance)
-    defaults = catalog.engine_defaults(str(values.get("name", "vllm")), values.get("version"), device)
-    for name, value in {"name": defaults.name, "version": defaults.version, **defaults.settings}.items():
-        if name not in values:
-            values[name] = value
-            provenance[f"engine.{name}"] = "assumed"
-    values["name"] = defaults.name
+    name, version = str(values.pop("name", "vllm")), values.pop("version", None)
     speculative, unread = _speculative(merged, provenance)
     devices, warnings = _devices(merged, values, model, provenance)
-    warnings += _settle_dtype(values, model, device, provenance)
-    kept = {**(command.unread if command is not None else {}), **unread}
-    warnings += (Message("warning.flags_unread", {"flags": ", ".join(sorted(unread))}),) if unread else ()
-    return _Built(
-        engine=_with_reserve(Engine(**values, speculative=speculative, unread=kept), defaults), devices=devices, warnings=warnings
+    engine = catalog.engine(
+        name, version, device, **values, speculative=speculative, unread={**(command.unread if command is not None else {}), **unread}
     )
+    engine, told = _settle_dtype(engine, model, device)
+    for field in fields(Engine):
+        provenance.setdefault(f"engine.{field.name}", "catalogue" if field.name in NATURE else "assumed")
+    if engine.unread:
+        provenance["engine.unread"] = "declared"
+    warnings += told + ((Message("warning.flags_unread", {"flags": ", ".join(sorted(unread))}),) if unread else ())
+    return _Built(engine=engine, devices=devices, warnings=(*warnings, *_without_effect(values)))
 
 
-def _with_reserve(engine: Engine, defaults: EngineDefaults) -> Engine:
-    """How the engine reserves memory and mixes prompts is its nature, not a setting."""
-    return replace(
-        engine,
-        kv_reserve=defaults.kv_reserve,
-        mixes_prompts=defaults.mixes_prompts,
-        runtime_reserve_bytes=defaults.runtime_reserve_bytes,
-    )
+def _without_effect(values: Mapping[str, Any]) -> tuple[Message, ...]:
+    """The settings stated that change no figure, said once."""
+    stated = [name for name in WITHOUT_EFFECT if values.get(name)]
+    return (Message("warning.without_effect", {"settings": ", ".join(stated)}),) if stated else ()
 
 
 def _stated(merged: Table, provenance: dict[str, Provenance]) -> dict[str, Any]:
@@ -163,35 +165,25 @@ def _devices(merged: Table, values: dict[str, Any], model: Model, provenance: di
     given = merged.get("hardware.count")
     stated = None if given is None else count(given.value, "hardware.count")
     pipeline, data = int(values.get("pipeline_parallel_size", 1)), int(values.get("data_parallel_size", 1))
-    parallel.check_pipeline_parallel(model, pipeline)
     warnings: tuple[Message, ...] = ()
     if "tensor_parallel_size" not in values:
-        values["tensor_parallel_size"] = 1
-        provenance["engine.tensor_parallel_size"] = "assumed"
         share = 1 if stated is None or stated % (pipeline * data) else stated // (pipeline * data)
+        values["tensor_parallel_size"] = parallel.assumed_tensor_parallel(model, share)
         if share > 1:
-            values["tensor_parallel_size"] = parallel.assumed_tensor_parallel(model, share)
             warnings = (Message("warning.tensor_parallel_assumed", {"size": values["tensor_parallel_size"], "count": stated}),)
-    tensor = int(values["tensor_parallel_size"])
-    parallel.check_tensor_parallel(model, tensor)
-    devices = tensor * pipeline * data if stated is None else stated
     provenance["hardware.count"] = "assumed" if given is None else given.origin
-    parallel.check_count(devices, tensor, pipeline)
-    parallel.check_data_parallel(model, data, devices, tensor, pipeline)
-    return devices, warnings
+    return int(values["tensor_parallel_size"]) * pipeline * data if stated is None else stated, warnings
 
 
-def _settle_dtype(values: dict[str, Any], model: Model, device: Device, provenance: dict[str, Provenance]) -> tuple[Message, ...]:
+def _settle_dtype(engine: Engine, model: Model, device: Device) -> tuple[Engine, tuple[Message, ...]]:
     """A device without bf16 computes a bf16 model in fp16; asked for bf16 by name it refuses, as the engine does."""
     if "bf16" not in device.unsupported_formats:
-        return ()
-    if values["dtype"] == "bfloat16":
+        return engine, ()
+    if engine.dtype == "bfloat16":
         raise InputError("dtype_unsupported", device=device.title)
-    if values["dtype"] != "auto" or model.dtype != "bfloat16":
-        return ()
-    values["dtype"] = "float16"
-    provenance["engine.dtype"] = "assumed"
-    return (Message("warning.computes_in_fp16", {"device": device.title}),)
+    if engine.dtype != "auto" or model.dtype != "bfloat16":
+        return engine, ()
+    return replace(engine, dtype="float16"), (Message("warning.computes_in_fp16", {"device": device.title}),)
 
 
 def _drafts(speculative: Speculative | None, dirs: tuple[Path, ...], beside: Path | None) -> Mapping[str, Model]:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from breakeven.errors import InputError, NotModelledError
+from breakeven.errors import InputError
 from breakeven.origin.values import count, shown, word
-from breakeven.spec.engine import Speculative
+from breakeven.spec.check import check_speculative
+from breakeven.spec.engine import Speculative, method_named
 
-METHODS = ("ngram", "draft_model", "eagle", "eagle3", "mtp")
-ALIASES = {"[ngram]": "ngram", "draft": "draft_model", "n-gram": "ngram", "eagle-3": "eagle3", "prompt_lookup": "ngram"}
 READ = ("method", "model", "num_speculative_tokens", "topk", "verify_tokens")
 
 
@@ -40,19 +39,14 @@ def speculative_of(table: Mapping[str, object], path: str) -> tuple[Speculative 
         topk=count(given.get("topk", 1), f"{path}.topk"),
         verify_tokens=count(given["verify_tokens"], f"{path}.verify_tokens") if "verify_tokens" in given else None,
     )
-    if method == "draft_model" and model is None:
-        raise InputError("missing_draft_model", path=f"{path}.model")
+    check_speculative(found, path)
     return found, unread
 
 
 def _method(given: Mapping[str, object], model: str | None, path: str) -> str:
     """The method as named; else, as the engine does, from the name of the draft."""
     if "method" in given:
-        named = word(given["method"], f"{path}.method").lower()
-        named = "mtp" if named.endswith("_mtp") else ALIASES.get(named, named)
-        if named not in METHODS:
-            raise NotModelledError("speculative_method", path=f"{path}.method", value=shown(named), names=", ".join(METHODS))
-        return named
+        return method_named(shown(word(given["method"], f"{path}.method")))
     if model is None:
         raise InputError("missing_key", path=f"{path}.method")
     return _method_of_model(model.lower())
@@ -73,7 +67,4 @@ def _drafted(given: Mapping[str, object], method: str, path: str) -> int:
         if method == "mtp":
             return 1
         raise InputError("missing_key", path=f"{path}.num_speculative_tokens")
-    drafted = count(given["num_speculative_tokens"], f"{path}.num_speculative_tokens")
-    if drafted > 64:
-        raise InputError("outside", path=f"{path}.num_speculative_tokens", value=shown(drafted), low="1", high="64")
-    return drafted
+    return count(given["num_speculative_tokens"], f"{path}.num_speculative_tokens")

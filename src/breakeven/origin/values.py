@@ -5,19 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
-from math import exp, isfinite
 from reprlib import Repr
 
 from breakeven.errors import InputError
-from breakeven.stats import Q95, Range, Spread, Value
-
-LARGEST = 1e18
-SPREAD_LIMIT = exp(Q95**2 / 2)
-"""The largest p95/mean a log-normal can have."""
+from breakeven.spec import bounds
+from breakeven.stats import Range, Spread, Value
 
 _WRITER = Repr()
 _WRITER.maxstring = _WRITER.maxother = _WRITER.maxlong = 40
 Parser = Callable[[object, str], object]
+UNCERTAIN_KEYS = ("low", "high", "mean", "p95")
 
 
 def shown(raw: object, longest: int = 80) -> str:
@@ -28,13 +25,10 @@ def shown(raw: object, longest: int = 80) -> str:
     return line or "''"
 
 
-def number(raw: object, path: str) -> float:
-    """A finite number; text that spells one counts."""
+def number(raw: object, path: str, rule: bounds.Rule = bounds.finite) -> float:
+    """A number that keeps a rule; text that spells one counts."""
     value = _as_number(raw, path)
-    if not isfinite(value):
-        raise InputError("not_finite", path=path, value=shown(raw))
-    if abs(value) > LARGEST:
-        raise InputError("too_large", path=path, value=shown(raw))
+    rule(value, path)
     return value
 
 
@@ -49,36 +43,17 @@ def _as_number(raw: object, path: str) -> float:
 
 def positive(raw: object, path: str) -> float:
     """A number above 0."""
-    value = number(raw, path)
-    if value <= 0:
-        raise InputError("not_positive", path=path, value=shown(raw))
-    return value
-
-
-def share(raw: object, path: str) -> float:
-    """A number from 0 to 1."""
-    value = number(raw, path)
-    if not 0 <= value <= 1:
-        raise InputError("outside", path=path, value=shown(raw), low="0", high="1")
-    return value
+    return number(raw, path, bounds.positive)
 
 
 def utilization(raw: object, path: str) -> float:
     """A share of the device's memory, above 0 and at most 1."""
-    value = number(raw, path)
-    if not 0 < value <= 1:
-        raise InputError("outside_open", path=path, value=shown(raw), low="0", high="1")
-    return value
+    return number(raw, path, bounds.part)
 
 
 def count(raw: object, path: str) -> int:
     """A whole number of at least 1."""
-    value = number(raw, path)
-    if value != int(value):
-        raise InputError("not_whole", path=path, value=shown(raw))
-    if value < 1:
-        raise InputError("below_one", path=path, value=shown(raw))
-    return int(value)
+    return int(number(raw, path, bounds.whole))
 
 
 def tokens(raw: object, path: str) -> int:
@@ -127,44 +102,39 @@ def one_of(names: Sequence[str], aliases: Mapping[str, str] | None = None) -> Pa
     return parse
 
 
-def uncertain(check: Callable[[object, str], float]) -> Parser:
-    """A parser for a number, ``{low, high}``, ``{mean, p95}`` or the text ``low..high``, each bound checked."""
+def uncertain(rule: bounds.Rule) -> Parser:
+    """A parser for a number, ``{low, high}``, ``{mean, p95}`` or the text ``low..high``."""
 
     def parse(raw: object, path: str) -> Value:
-        if isinstance(raw, str) and ".." in raw:
-            low, _, high = raw.partition("..")
-            return _range(check(low, f"{path}.low"), check(high, f"{path}.high"), path)
-        if not isinstance(raw, Mapping):
-            return check(raw, path)
-        if set(raw) == {"low", "high"}:
-            return _range(check(raw["low"], f"{path}.low"), check(raw["high"], f"{path}.high"), path)
-        if set(raw) == {"mean", "p95"}:
-            return _spread(check(raw["mean"], f"{path}.mean"), check(raw["p95"], f"{path}.p95"), path)
-        raise InputError("not_uncertain", path=path, value=shown(sorted(str(key) for key in raw)))
+        value = _value(raw, path)
+        bounds.check_value(value, path, rule)
+        if isinstance(value, Range) and value.low == value.high:
+            return value.low
+        return value.mean if isinstance(value, Spread) and value.mean == value.p95 else value
 
     return parse
 
 
-def _range(low: float, high: float, path: str) -> Value:
-    if low > high:
-        raise InputError("range_order", path=path, low=shown(low), high=shown(high))
-    return low if low == high else Range(low=low, high=high)
+def _value(raw: object, path: str) -> Value:
+    if isinstance(raw, str) and ".." in raw:
+        low, _, high = raw.partition("..")
+        raw = {"low": low, "high": high}
+    if not isinstance(raw, Mapping):
+        return _as_number(raw, path)
+    numbers = {str(name): _as_number(value, f"{path}.{shown(str(name))}") for name, value in raw.items() if name in UNCERTAIN_KEYS}
+    if set(raw) == {"low", "high"}:
+        return Range(**numbers)
+    if set(raw) == {"mean", "p95"}:
+        return Spread(**numbers)
+    raise InputError("not_uncertain", path=path, value=shown(sorted(str(key) for key in raw)))
 
 
-def _spread(mean: float, p95: float, path: str) -> Value:
-    if mean <= 0:
-        raise InputError("not_positive", path=f"{path}.mean", value=shown(mean))
-    if not mean <= p95 <= mean * SPREAD_LIMIT:
-        raise InputError("spread", path=path, mean=shown(mean), p95=shown(p95), limit=f"{mean * SPREAD_LIMIT:.4g}")
-    return mean if p95 == mean else Spread(mean=mean, p95=p95)
-
-
-def shares(raw: object, path: str) -> tuple[float, ...]:
-    """A list of numbers from 0 to 1; text with commas counts."""
+def numbers(raw: object, path: str) -> tuple[float, ...]:
+    """A list of numbers; text with commas counts."""
     given = raw.split(",") if isinstance(raw, str) else raw
     if not isinstance(given, Sequence) or not given or len(given) > 1024:
         raise InputError("not_shares", path=path, value=shown(raw))
-    return tuple(share(value, f"{path}[{place}]") for place, value in enumerate(given))
+    return tuple(number(value, f"{path}[{place}]") for place, value in enumerate(given))
 
 
 def refuse_unknown(keys: object, known: Sequence[str], prefix: str = "") -> None:

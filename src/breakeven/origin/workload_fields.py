@@ -9,39 +9,14 @@ from typing import Any
 
 from breakeven.errors import InputError
 from breakeven.messages import Message
-from breakeven.origin.layers import ARRIVALS, SECTIONS, Given, Table
-from breakeven.origin.values import Parser, count, number, one_of, positive, share, shares, shown, uncertain, word
+from breakeven.origin.layers import SECTIONS, Given, Table
+from breakeven.origin.values import Parser, count, numbers, one_of, positive, shown, uncertain, word
+from breakeven.spec.check import ACCEPTANCE, WORKLOAD, check_positions
 from breakeven.spec.deployment import Provenance
-from breakeven.spec.workload import Acceptance, Price, Slo, Workload
+from breakeven.spec.workload import ACCEPTANCE_FORMS, ARRIVALS, TASKS, Acceptance, Price, Slo, Workload
 from breakeven.trace import damage, lengths, request_rate
 
-TASKS = ("chat", "code", "math", "summarization", "qa")
-
-
-def at_least_one(raw: object, path: str) -> float:
-    """A number of at least 1: tokens, sequences."""
-    value = number(raw, path)
-    if value < 1:
-        raise InputError("below_one", path=path, value=shown(raw))
-    return value
-
-
-def _not_negative(raw: object, path: str) -> float:
-    value = number(raw, path)
-    if value < 0:
-        raise InputError("negative", path=path, value=shown(raw))
-    return value
-
-
-NUMBERS: Mapping[str, Parser] = {
-    "input_tokens": uncertain(at_least_one),
-    "output_tokens": uncertain(at_least_one),
-    "request_rate": uncertain(positive),
-    "concurrency": uncertain(at_least_one),
-    "batch": uncertain(at_least_one),
-    "context_tokens": uncertain(_not_negative),
-    "prefix_hit_rate": uncertain(share),
-}
+NUMBERS: Mapping[str, Parser] = {name: uncertain(rule) for name, rule in WORKLOAD.items()}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +31,7 @@ class Loaded:
 def workload_of(table: Table, beside: Path | None) -> Loaded:
     """The workload; a trace gives lengths and arrivals where they are not given."""
     values: dict[str, Any] = {}
-    provenance: dict[str, Provenance] = {}
+    provenance: dict[str, Provenance] = {"workload.prefix_hit_rate": "assumed", "workload.task": "assumed"}
     for name, parser in NUMBERS.items():
         given = table.get(f"workload.{name}")
         if given is not None:
@@ -71,8 +46,6 @@ def workload_of(table: Table, beside: Path | None) -> Loaded:
         values["task"] = one_of(TASKS)(table["workload.task"].value, "workload.task")
         provenance["workload.task"] = table["workload.task"].origin
     values["acceptance"] = _acceptance(table, provenance)
-    _check_arrivals(values, table)
-    _check_lengths(values)
     return Loaded(workload=Workload(**values), provenance=provenance, warnings=traced.warnings)
 
 
@@ -98,71 +71,41 @@ def _trace(table: Table, values: Mapping[str, object], beside: Path | None) -> _
         found["lengths"] = moments
     found |= {} if "input_tokens" in values else {"input_tokens": moments.mean_input}
     found |= {} if "output_tokens" in values else {"output_tokens": moments.mean_output}
-    if not any(path.removeprefix("workload.") in values for path in ARRIVALS):
+    if not any(name in values for name in ARRIVALS):
         found["request_rate"] = request_rate(trace)
     return _Traced(values=found, warnings=damage(trace))
 
 
-def _check_arrivals(values: Mapping[str, object], table: Table) -> None:
-    given = [name for name in ("request_rate", "concurrency", "batch") if name in values]
-    if len(given) > 1:
-        raise InputError("two_forms", first=f"workload.{given[0]}", second=f"workload.{given[1]}")
-    if not given:
-        raise InputError("no_arrivals")
-    if "context_tokens" in values and given[0] != "batch":
-        raise InputError("context_without_batch", form=given[0])
-
-
-def _check_lengths(values: Mapping[str, object]) -> None:
-    pinned = "batch" in values
-    if pinned and "context_tokens" in values:
-        return
-    missing = [name for name in ("input_tokens", "output_tokens") if name not in values]
-    if missing:
-        raise InputError("no_context" if pinned else "no_lengths", missing=" + ".join(f"workload.{name}" for name in missing))
-
-
 def _acceptance(table: Table, provenance: dict[str, Provenance]) -> Acceptance | None:
-    """The one form of acceptance given; a plain list is cumulative and may not rise."""
+    """The one form of acceptance given; without one the prior of the draft method speaks."""
     measured_k = table.get("workload.acceptance_k")
     k = None if measured_k is None else count(measured_k.value, "workload.acceptance_k")
-    for form, parser in _ACCEPTANCE.items():
-        path = f"workload.{form}"
+    provenance["workload.acceptance"] = "prior"
+    for key, form in FORMS.items():
+        path = f"workload.{key}"
         given = table.get(path)
         if given is None:
             continue
         provenance["workload.acceptance"] = given.origin
-        return _with_k(form, parser(given.value, path), k, path)
+        parser = uncertain(ACCEPTANCE[form]) if form in ACCEPTANCE else _listed
+        values: dict[str, Any] = {form: parser(given.value, path), "k": k}
+        return Acceptance(**values)
     if k is not None:
         raise InputError("acceptance_k_alone")
     return None
 
 
-def _with_k(form: str, value: Any, k: int | None, path: str) -> Acceptance:
-    field = "cumulative" if form == "acceptance" else form.removeprefix("acceptance_")
-    if field == "length" and k is not None and isinstance(value, float) and value > k + 1:
-        raise InputError("acceptance_length", path=path, value=shown(value), most=k + 1, k=k)
-    return Acceptance(**{field: value, "k": k})
-
-
-def _cumulative(raw: object, path: str) -> tuple[float, ...]:
+def _listed(raw: object, path: str) -> tuple[float, ...]:
+    """Acceptance by position; one number could mean several things."""
     if isinstance(raw, (int, float)) and not isinstance(raw, bool):
         raise InputError("acceptance_one_number", path=path, value=shown(raw))
-    found = shares(raw, path)
-    for place in range(1, len(found)):
-        if found[place] > found[place - 1]:
-            raise InputError("acceptance_rises", path=path, earlier=found[place - 1], later=found[place], position=place + 1)
+    found = numbers(raw, path)
+    check_positions(found, path, falls=FORMS[path.removeprefix("workload.")] == "cumulative")
     return found
 
 
-_ACCEPTANCE: Mapping[str, Parser] = {
-    "acceptance": _cumulative,
-    "acceptance_cumulative": _cumulative,
-    "acceptance_conditional": shares,
-    "acceptance_length": uncertain(at_least_one),
-    "acceptance_rate": uncertain(share),
-    "acceptance_alpha": uncertain(share),
-}
+FORMS: Mapping[str, str] = {"acceptance": "cumulative", **{f"acceptance_{form}": form for form in ACCEPTANCE_FORMS}}
+"""Key of a deployment file to the form of acceptance it holds; a plain list is cumulative."""
 
 
 def slo_of(table: Table, provenance: dict[str, Provenance]) -> Slo:
@@ -183,5 +126,6 @@ def price_of(table: Table, provenance: dict[str, Provenance]) -> Price | None:
             raise InputError("missing_key", path="price.per_device_hour")
         return None
     provenance["price.per_device_hour"] = cost.origin
+    provenance["price.currency"] = "assumed" if currency is None else currency.origin
     unit = "USD" if currency is None else word(currency.value, "price.currency").upper()
     return Price(per_device_hour=positive(cost.value, "price.per_device_hour"), currency=unit)

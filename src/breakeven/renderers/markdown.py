@@ -44,7 +44,7 @@ def _levers(document: Document) -> list[str]:
     for lever in document.levers:
         gains = [words.metric_words(lever, name, language) for name in metrics]
         verdict = say(f"report.verdict_{lever.verdict}", language)
-        rows.append((words.title_words(lever, language), verdict, *gains, lever.pays_where, words.because_words(lever, language)))
+        rows.append((words.title_words(lever, language), verdict, *gains, lever.pays_where, words.because_words(lever, language, metrics)))
     return _table([say(name, language) for name in names], rows)
 
 
@@ -52,7 +52,7 @@ def _answer(document: Document) -> Iterator[str]:
     language, best = document.language, document.best
     yield f"**{say('report.best_together', language)}** {words.best_title(best, language)}  "
     yield words.best_words(document)
-    yield from (f"\n    {words.flag_words(engine, flags, language)}" for engine, flags in best.set.items())
+    yield from (f"\n    {flags}" for flags in words.best_flag_words(document))
     yield ""
     yield f"**{say('report.measure_next', language)}**"
     yield from (f"- {sentence} `{command}`" for sentence, command in words.measurements(document))

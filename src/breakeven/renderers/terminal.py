@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from breakeven import words
-from breakeven.canvas import DIM, WIDEST, glued, grid, indented, labels, rule, written
+from breakeven.canvas import DIM, WIDEST, folded, glued, grid, indented, labels, rule, written
 from breakeven.document import CatalogDocument, CatalogEntry, Document, ExplanationDocument, Lever, Line, RuleOfThumb
 from breakeven.messages import say
 
@@ -53,7 +53,7 @@ def _report(document: Document, width: int) -> Iterator[RenderableType]:
     yield rule()
     yield from _levers(document, width)
     yield rule()
-    yield _answer(document)
+    yield _answer(document, width)
 
 
 def _header(document: Document, width: int) -> Iterator[RenderableType]:
@@ -113,7 +113,7 @@ def _levers(document: Document, width: int) -> Iterator[RenderableType]:
         row = grid(*widths)
         row.add_row(*_cells(lever, metrics, language))
         yield row
-        if because := words.because_words(lever, language):
+        if because := words.because_words(lever, language, metrics):
             yield indented(glued(because))
 
 
@@ -124,11 +124,12 @@ def _cells(lever: Lever, metrics: list[str], language: str) -> Iterator[Text]:
     yield glued(lever.pays_where)
 
 
-def _answer(document: Document) -> Table:
+def _answer(document: Document, width: int) -> Table:
     language = document.language
+    room = width - _label_width(document) - 2
     rows: list[tuple[str, str | Text]] = [
-        (say("report.best_together", language), _best(document)),
-        (say("report.measure_next", language), _measure(document)),
+        (say("report.best_together", language), _best(document, room)),
+        (say("report.measure_next", language), _measure(document, room)),
         (say("report.check_list", language), words.checklist_words(document)),
         (say("report.how_sure", language), document.how_sure),
     ]
@@ -136,20 +137,20 @@ def _answer(document: Document) -> Table:
     return labels(rows, _label_width(document))
 
 
-def _best(document: Document) -> Text:
+def _best(document: Document, room: int) -> Text:
     best, language = document.best, document.language
     said = Text().append(words.best_title(best, language), style="bold")
     if best.titles and (gains := words.best_words(document)):
         said.append("\n").append(gains)
-    for engine, flags in best.set.items():
-        said.append("\n").append(words.flag_words(engine, flags, language), style="cyan")
+    for flags in words.best_flag_words(document, lambda typed: folded(typed, room)):
+        said.append("\n").append(flags, style="cyan")
     return said
 
 
-def _measure(document: Document) -> Text:
+def _measure(document: Document, room: int) -> Text:
     said = Text()
     for sentence, command in words.measurements(document):
-        said.append("\n" if said else "").append(sentence).append("\n").append(command, style="cyan")
+        said.append("\n" if said else "").append(sentence).append("\n").append(folded(command, room), style="cyan")
     return said or glued(say("report.measure_none", document.language))
 
 
@@ -176,15 +177,16 @@ def _details(document: Document) -> list[RenderableType]:
 def _lever_details(lever: Lever, language: str) -> Table:
     table = grid(20, None)
     table.add_row(glued(lever.title, style="bold"), glued(say("report.accuracy_line", language, accuracy=lever.accuracy)))
+    table.add_row(glued(say("report.because", language), style=DIM), glued(words.joined([*lever.because, *lever.notes])))
     for name, gain in lever.metrics.items():
         table.add_row(glued(say(f"metric.{name}", language)), glued(words.interval_words(gain, language)))
     for boundary in lever.boundaries:
         table.add_row(glued(say("report.break_even", language), style=DIM), glued(boundary.sentence))
     for other in lever.alternatives:
         table.add_row(glued(say("report.other_settings", language), style=DIM), glued(words.alternative_words(other, language)))
-    for engine, flags in lever.unset.items() if lever.state == "on" else lever.set.items():
-        label = say("report.switch_off" if lever.state == "on" else "report.switch_on", language)
-        table.add_row(glued(label, style=DIM), glued(words.flag_words(engine, flags, language)))
+    label = say("report.switch_off" if lever.state == "on" else "report.switch_on", language)
+    for flags in words.lever_flag_words(lever, language):
+        table.add_row(glued(label, style=DIM), glued(flags))
     return table
 
 
@@ -208,8 +210,7 @@ def _inputs(document: Document) -> Table:
 def _rules(rules: list[RuleOfThumb], language: str) -> list[RenderableType]:
     blocks = _section(say("report.rules", language))
     for thumb in rules:
-        agrees = say("report.rule_agrees" if thumb.agrees else "report.rule_disagrees", language)
-        blocks.append(indented(glued(say("report.rule_line", language, says=thumb.says, agrees=agrees))))
+        blocks.append(indented(glued(words.rule_words(thumb, language))))
         blocks.append(indented(glued(say("report.rule_breaks", language, breaks=thumb.breaks), style=DIM), 2))
     return blocks
 
@@ -241,14 +242,16 @@ def _arm_lines(off: Line | None, on: Line | None, language: str) -> Table:
     )
     for name, line in arms:
         numbers = f"= {line.substituted} " if line.substituted else ""
-        table.add_row("", glued(say(f"report.explain_{name}", language)), Text.assemble(f"{numbers}= ", (words.line_value(line), "bold")))
+        table.add_row(
+            "", glued(say(f"report.explain_{name}", language)), Text.assemble(glued(numbers), "= ", (words.line_value(line), "bold"))
+        )
     return table
 
 
 def _catalog(document: CatalogDocument, verbose: bool) -> list[RenderableType]:
     language = document.language
     blocks: list[RenderableType] = []
-    for kind in ("hardware", "models"):
+    for kind in ("hardware", "models", "engines", "levers"):
         entries = [entry for entry in document.entries if entry.kind == kind]
         if entries and not verbose:
             blocks += [

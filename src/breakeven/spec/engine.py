@@ -2,9 +2,70 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
+
+from breakeven.errors import InputError, NotModelledError
+
+DTYPES: Mapping[str, str] = {
+    "auto": "auto",
+    "bfloat16": "bfloat16",
+    "bf16": "bfloat16",
+    "float16": "float16",
+    "fp16": "float16",
+    "half": "float16",
+}
+"""What ``dtype`` may be, by the spellings engines take."""
+LOOKUPS = ("ngram",)
+HEADS = ("eagle", "eagle3")
+METHODS = (*LOOKUPS, *HEADS, "mtp", "draft_model")
+"""The draft methods that are modelled: those that look tokens up, heads on the target's states, its own MTP layers, a model."""
+METHOD_WORDS: Mapping[str, str] = {
+    "[ngram]": "ngram",
+    "n_gram": "ngram",
+    "prompt_lookup": "ngram",
+    "draft": "draft_model",
+    "eagle_3": "eagle3",
+    "nextn": "mtp",
+}
+NEWEST = re.compile(r"(main|master|nightly|latest|dev|head)(\W.*)?", re.IGNORECASE)
+"""Versions without a number: newer than all that have one."""
+
+
+def dtype_named(name: str) -> str:
+    """``bfloat16``, ``float16`` or ``auto`` by any of its spellings; wider types are refused, not counted as 16 bit."""
+    found = DTYPES.get(name.strip().lower())
+    if found is None:
+        raise NotModelledError("dtype_not_modelled", dtype=name)
+    return found
+
+
+def method_named(name: str) -> str:
+    """A draft method by any of its spellings; engines name some of them by model (``deepseek_mtp``)."""
+    plain = name.strip().lower().replace("-", "_")
+    found = "mtp" if plain.endswith("_mtp") else METHOD_WORDS.get(plain, plain)
+    if found not in METHODS:
+        raise NotModelledError("speculation_not_modelled", method=name, known=", ".join(METHODS))
+    return found
+
+
+def version_key(version: str) -> tuple[int, ...]:
+    """A version as numbers that compare; a word for the newest build comes after all of them.
+
+    >>> version_key("v0.8.5.post1"), version_key("0.11rc1"), version_key("b4567")
+    ((0, 8, 5), (0, 11), (4567,))
+    >>> version_key("nightly") > version_key("99.0")
+    True
+    """
+    if NEWEST.fullmatch(version.strip()):
+        return (sys.maxsize,)
+    found = re.match(r"[vb]?(\d{1,9}(?:\.\d{1,9}){0,3})", version.strip(), re.IGNORECASE)
+    if found is None:
+        raise InputError("bad_version", path="engine.version", value=repr(version)[:80])
+    return tuple(int(part) for part in found[1].split("."))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -12,7 +73,7 @@ class Speculative:
     """Speculative decoding as configured. ``verify_tokens`` counts the rows a sequence verifies (k + 1 for a chain, nodes for a tree)."""
 
     method: str
-    """``ngram``, ``draft_model``, ``eagle``, ``eagle3``, ``mtp``."""
+    """One of ``METHODS``."""
     num_speculative_tokens: int
     model: str | None = None
     """The draft model or head, as named."""
@@ -27,7 +88,11 @@ class Speculative:
 
 @dataclass(frozen=True, kw_only=True)
 class Engine:
-    """An engine's settings, all resolved: nothing is left to a default unseen."""
+    """An engine's settings, all resolved: nothing is left to a default unseen.
+
+    The defaults written here are like vLLM's and know nothing of ``name``, ``version`` or the device: ``breakeven.load`` and
+    :func:`breakeven.catalog.engine` resolve an engine's own.
+    """
 
     name: str = "vllm"
     version: str = "0.11"
@@ -73,6 +138,4 @@ class EngineDefaults:
     """Whether prompts run beside decoding sequences even without chunks."""
     runtime_reserve_bytes: float
     """Memory a device gives to activations, graphs and the runtime."""
-    flags: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """Lever to the text that switches it ``on`` and ``off``."""
     sources: Mapping[str, str] = field(default_factory=dict)

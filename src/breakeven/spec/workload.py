@@ -6,6 +6,11 @@ from dataclasses import dataclass
 
 from breakeven.stats import Value
 
+TASKS = ("chat", "code", "math", "summarization", "qa")
+"""What acceptance priors are known for."""
+ARRIVALS = ("request_rate", "concurrency", "batch")
+ACCEPTANCE_FORMS = ("cumulative", "conditional", "length", "rate", "alpha")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Lengths:
@@ -23,7 +28,7 @@ class Lengths:
 
 @dataclass(frozen=True, kw_only=True)
 class Acceptance:
-    """Draft acceptance in one of the forms people have. Exactly one of the first five is given."""
+    """Draft acceptance in one of the forms people have. Exactly one of the first five (``ACCEPTANCE_FORMS``) is given."""
 
     cumulative: tuple[float, ...] | None = None
     conditional: tuple[float, ...] | None = None
@@ -56,7 +61,7 @@ class Workload:
     """Share of prompt tokens served from the prefix cache; None: not known."""
     acceptance: Acceptance | None = None
     task: str | None = None
-    """``chat``, ``code``, ``math``, ``summarization``, ``qa``: which acceptance prior applies."""
+    """One of ``TASKS``: which acceptance prior applies; None: any of them."""
     lengths: Lengths | None = None
     trace: str | None = None
 

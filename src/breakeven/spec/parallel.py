@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from breakeven.errors import InputError, NotModelledError
+from breakeven.spec.engine import Engine
 from breakeven.spec.model import Attention, Model
 
 LARGEST = 4096
@@ -21,42 +22,34 @@ def legal_sizes(model: Model) -> tuple[int, ...]:
     return tuple(size for size in range(1, min(most, LARGEST) + 1) if all(splits(group, size) for group in model.attention))
 
 
-def check_tensor_parallel(model: Model, size: int) -> None:
+def check(model: Model, engine: Engine, count: int) -> None:
+    """Refuse sizes that the model cannot be split by, and a number of devices that is not a whole number of replicas."""
+    tensor, pipeline = engine.tensor_parallel_size, engine.pipeline_parallel_size
+    _check_heads(model, tensor)
+    if pipeline > model.layers:
+        raise InputError("pipeline_parallel", size=pipeline, layers=model.layers)
+    if count % (tensor * pipeline):
+        raise InputError("count_not_multiple", count=count, tensor=tensor, pipeline=pipeline, replica=tensor * pipeline)
+    _check_data_parallel(model, engine.data_parallel_size, count, count // (tensor * pipeline))
+
+
+def _check_heads(model: Model, size: int) -> None:
     """Refuse a size the heads cannot be split over, with the sizes that they can."""
     for group in model.attention:
         if not splits(group, size):
-            sizes = [str(legal) for legal in legal_sizes(model)]
-            listed = ", ".join(sizes[:-1])
-            raise InputError(
-                "tensor_parallel" if len(sizes) > 1 else "tensor_parallel_one",
-                size=size,
-                heads=group.q_heads,
-                kv_heads=group.kv_heads,
-                sizes=listed,
-                last=sizes[-1],
-            )
+            *sizes, last = (str(legal) for legal in legal_sizes(model))
+            key = "tensor_parallel" if sizes else "tensor_parallel_one"
+            raise InputError(key, size=size, heads=group.q_heads, kv_heads=group.kv_heads, sizes=", ".join(sizes), last=last)
 
 
-def check_pipeline_parallel(model: Model, size: int) -> None:
-    """Refuse more stages than layers."""
-    if size > model.layers:
-        raise InputError("pipeline_parallel", size=size, layers=model.layers)
-
-
-def check_count(count: int, tensor: int, pipeline: int) -> None:
-    """Refuse a number of devices that is not a whole number of replicas."""
-    if count % (tensor * pipeline):
-        raise InputError("count_not_multiple", count=count, tensor=tensor, pipeline=pipeline, replica=tensor * pipeline)
-
-
-def check_data_parallel(model: Model, stated: int, count: int, tensor: int, pipeline: int) -> None:
+def _check_data_parallel(model: Model, stated: int, count: int, replicas: int) -> None:
     """Data parallel ranks of a dense model are replicas; of a mixture they share the experts, which is not modelled yet."""
     if stated == 1:
         return
     if model.experts is not None:
         raise NotModelledError("attention_data_parallel", size=stated, model=model.name)
-    if count != tensor * pipeline * stated:
-        raise InputError("data_parallel", size=stated, count=count, replicas=count // (tensor * pipeline))
+    if replicas != stated:
+        raise InputError("data_parallel", size=stated, count=count, replicas=replicas)
 
 
 def assumed_tensor_parallel(model: Model, count: int) -> int:

@@ -1,0 +1,82 @@
+"""What the catalogue knows, as documents: devices, models, engines and levers, each with where its figures come from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
+
+from breakeven import catalog
+from breakeven.compose import Language, plain
+from breakeven.document import CatalogDocument, CatalogEntry
+from breakeven.efficiencies import table
+from breakeven.kernels import kv_kernel, kv_names, weight_kernel, weight_names
+from breakeven.lever import Lever
+from breakeven.messages import say, text
+from breakeven.spec.hardware import Device
+from breakeven.spec.model import Model
+
+Kind = Literal["hardware", "models", "engines", "levers"]
+KINDS: tuple[Kind, ...] = ("hardware", "models", "engines", "levers")
+THEORY = "docs/theory/levers.md"
+
+
+def compose_catalog(kinds: Mapping[Kind, Iterable[str]], levers: Mapping[str, Lever], language: Language = "en") -> CatalogDocument:
+    """The document of the entries named, by kind."""
+    entries = [entry for kind, names in kinds.items() for entry in (_entry(kind, name, levers, language) for name in names)]
+    return CatalogDocument(language=language, entries=entries)
+
+
+def _entry(kind: Kind, name: str, levers: Mapping[str, Lever], language: Language) -> CatalogEntry:
+    if kind == "hardware":
+        return _device(catalog.load("hardware", name), language)
+    if kind == "models":
+        return _model(catalog.load("models", name), language)
+    return _engine(name, language) if kind == "engines" else _lever(levers[name], language)
+
+
+def _device(device: Device, language: Language) -> CatalogEntry:
+    values = plain(device, language)
+    sources = values.pop("sources")
+    rates = {"memory_bytes": device.memory_bytes, "bandwidth_bytes_per_s": device.bandwidth_bytes_per_s, **device.matmul_flops}
+    return CatalogEntry(kind="hardware", name=device.name, title=device.title, summary=rates, values=values, sources=sources)
+
+
+def _model(model: Model, language: Language) -> CatalogEntry:
+    values = plain(model, language)
+    sources = values.pop("sources")
+    summary = {"parameters": model.parameters.total, "layers": model.layers, "max_context": model.max_context}
+    return CatalogEntry(kind="models", name=model.name, title=model.family, summary=summary, values=values, sources=sources)
+
+
+def _engine(name: str, language: Language) -> CatalogEntry:
+    found = catalog.engine_defaults(name)
+    values = plain(found, language)
+    sources = values.pop("sources")
+    values["commands"] = {key: _typed(template) for key, template in catalog.commands(name).items()}
+    summary = {"version": found.version, "max_num_seqs": found.settings["max_num_seqs"], "block_size": found.settings["block_size"]}
+    return CatalogEntry(kind="engines", name=found.name, title=found.title, summary=summary, values=values, sources=sources)
+
+
+def _lever(lever: Lever, language: Language) -> CatalogEntry:
+    settings = catalog.flag_table(lever.name)
+    values: dict[str, Any] = {"ledger": lever.ledger, "accuracy": text(lever.accuracy, language)}
+    values |= {engine: {setting: _typed(flag) for setting, flag in flags.items()} for engine, flags in settings.items()}
+    summary = {"ledger": lever.ledger, "engines": list(settings)}
+    title = say(f"report.name_{lever.name}", language)
+    return CatalogEntry(kind="levers", name=lever.name, title=title, summary=summary, values=values, sources=_sources(lever.name))
+
+
+def _typed(template: str) -> str:
+    """A template with its holes left open, its braces as they are typed."""
+    return template.replace("{{", "{").replace("}}", "}")
+
+
+def _sources(lever: str) -> dict[str, str]:
+    """Where what is known of a lever's settings comes from."""
+    known = {
+        "weight_quant": {name: weight_kernel(name).source for name in weight_names()},
+        "kv_quant": {name: kv_kernel(name).source for name in kv_names()},
+        "speculation": {name: entry["source"] for name, entry in table("acceptance").items() if isinstance(entry, dict)},
+        "prefix_cache": {name: entry["source"] for name, entry in table("prior")["prefix"].items()},
+    }
+    return {**known.get(lever, {}), "formula": THEORY}

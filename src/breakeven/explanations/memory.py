@@ -1,0 +1,93 @@
+"""What a device holds: weights, κ, the pool, and the sequences that fit."""
+
+from __future__ import annotations
+
+from breakeven.advice import Line
+from breakeven.arithmetic import added, count, grouped, line, middle, number, size
+from breakeven.demand import tokens_held
+from breakeven.evaluator import Point
+from breakeven.ledger import draft, memory
+from breakeven.spec.deployment import Deployment
+
+
+def lines(p: Point, d: Deployment) -> list[Line]:
+    """The memory ledger, line by line."""
+    return [*_weights(p), *_cache(p, d), *_room(p, d)]
+
+
+def _weights(p: Point) -> list[Line]:
+    s, r = p.shard, p.room
+    by_bytes = grouped((s.kernels[name].bytes, float(n)) for name, n in memory.counts_by_class(s.model).items())
+    terms = added(f"{count(n)}·{number(w)} B" for w, n in by_bytes.items())
+    found = [
+        line(
+            "weights",
+            "memory.weights",
+            "Σ N·w/(TP·PP)",
+            f"({terms})/({s.tensor_parallel}·{s.pipeline_parallel})",
+            r.weight_bytes,
+            "bytes",
+        )
+    ]
+    if r.draft_bytes:
+        stored = f"{count(r.draft_bytes * s.tensor_parallel / 2)}·2 B/{s.tensor_parallel}"
+        found.append(line("draft", "memory.draft", "N_draft·2/TP", stored, r.draft_bytes, "bytes"))
+    return found
+
+
+def _cache(p: Point, d: Deployment) -> list[Line]:
+    s, r, engine = p.shard, p.room, d.engine
+    drafted = draft.draft_kv_bytes_per_token(d, s)
+    terms = [
+        f"{g.layers}·{number(memory.kv_heads_per_device(g, s.tensor_parallel))}·({g.k_dim} + {g.v_dim})·{number(s.kv.bytes)} B"
+        for g in s.model.attention
+    ]
+    if drafted:
+        terms.append(size(drafted))
+    held = tokens_held(p.demand, engine.kv_reserve == "whole")
+    lookahead = p.rows if engine.speculative is not None else 0
+    tokens = middle(held) + lookahead + (engine.block_size - 1) / 2
+    return [
+        line("κ", "memory.kappa", "Σ layers·heads·(k + v)·bytes/PP", staged(p, added(terms)), r.kv_bytes_per_token, "bytes"),
+        line(
+            "t",
+            "memory.held",
+            "tokens + r + (block − 1)/2",
+            f"{number(held)} + {lookahead} + ({engine.block_size} − 1)/2",
+            tokens,
+            "number",
+        ),
+        line("K(t)", "memory.sequence", "Σ κ·min(t, window)/PP", staged(p, cache_terms(p, tokens, drafted)), r.sequence_bytes, "bytes"),
+    ]
+
+
+def staged(p: Point, terms: str) -> str:
+    """A sum over all layers, of which a stage of the pipeline has its part."""
+    return f"({terms})/{p.shard.pipeline_parallel}" if p.shard.pipeline_parallel > 1 else terms
+
+
+def cache_terms(p: Point, tokens: object, drafted: float = 0.0) -> str:
+    """Cache bytes of a sequence of so many tokens, by what each group of layers keeps of them."""
+    s, at = p.shard, middle(tokens)
+    kept = grouped(
+        (middle(memory.tokens_seen(g, at)), g.layers * memory.kv_bytes_per_layer(g, s.tensor_parallel, s.kv.bytes))
+        for g in s.model.attention
+    )
+    if drafted:
+        kept[at] = kept.get(at, 0.0) + drafted
+    return added(f"{size(per_token)}·{number(seen)}" for seen, per_token in kept.items())
+
+
+def _room(p: Point, d: Deployment) -> list[Line]:
+    r, block = p.room, d.engine.block_size
+    budget = f"{size(d.hardware.device.memory_bytes)}·{number(d.engine.gpu_memory_utilization)}"
+    taken = f"{size(r.weight_bytes + r.draft_bytes)} − {size(r.reserve_bytes)}"
+    blocks = f"floor({size(r.pool_bytes)}/({size(r.kv_bytes_per_token)}·{block}))·{block}"
+    fits = f"{number(r.pool_tokens)}·{size(r.kv_bytes_per_token)}/{size(r.sequence_bytes)}"
+    return [
+        line(
+            "pool", "memory.pool", "max(0, capacity·utilisation − weights − reserve)", f"max(0, {budget} − {taken})", r.pool_bytes, "bytes"
+        ),
+        line("pool tokens", "memory.tokens", "floor(pool/(κ·block))·block", blocks, r.pool_tokens, "number"),
+        line("fits", "memory.fits", "pool tokens·κ/K(t)", fits, r.fits_sequences, "number"),
+    ]

@@ -1,0 +1,142 @@
+"""The seconds of a step, part by part, with the constants that were put in."""
+
+from __future__ import annotations
+
+from breakeven.advice import Line
+from breakeven.arithmetic import byte_rate, flop, flop_rate, line, middle, number, size, span
+from breakeven.draws import MEDIAN
+from breakeven.evaluator import Point
+from breakeven.explanations.traffic import compute_terms, read_expression, row_expression
+from breakeven.kernels import matmul_rate
+from breakeven.ledger import memory
+from breakeven.ledger.step import attention_flop, parts
+from breakeven.spec.deployment import Deployment
+from breakeven.statement import covered, stage_batch
+
+FORMULAS = {
+    "dense": "smoothmax((Σ bytes/φ)/(BW·η), n·(Σ FLOP·δ/F)/η_f)",
+    "experts": "smoothmax(coverage·bytes/φ/(BW·η_x), n·FLOP·δ/F/η_f)",
+    "attention": "b·smoothmax(K(c)/(BW·η_kv·φ), FLOP_att/(F·η_fa))·(1 + ρ_w·(r − 1))",
+    "communication": "n·(2·L·4·h·(TP − 1)/TP + 2·h·(PP − 1))/(link·η_link)",
+    "fixed": "t_host + L·t_layer + L_moe·t_x + (2·L·log2(TP) + PP − 1)·t_ar + b·(t_seq + r·V·s_b/TP/BW)",
+    "speculation": "o₀ + k·(t_pass + smoothmax(bytes/(BW·η·η_d), b·FLOP/(F·η_f)))",
+}
+
+
+def lines(p: Point, d: Deployment) -> list[Line]:
+    """The parts of a step and their sum."""
+    share = {name: middle(p.time_factor * value) for name, value in parts(p.cost, p.batch).items()}
+    written = {
+        "dense": _dense,
+        "experts": _experts,
+        "attention": _attention,
+        "communication": _communication,
+        "fixed": _fixed,
+        "speculation": _speculation,
+    }
+    found = []
+    if middle(p.time_factor) != 1.0:
+        kept = f"1 + {number(middle(p.time_factor) - 1)}"
+        found.append(line("u", "step.factor", "1 + bookkeeping of prefix caching", kept, p.time_factor, "number"))
+    for name, seconds in share.items():
+        if seconds > 0:
+            formula = FORMULAS[name] if middle(p.time_factor) == 1.0 else f"u·({FORMULAS[name]})"
+            found.append(line(f"t_{name}", f"step.t_{name}", formula, stretched(p, written[name](p, d)), seconds, "time"))
+    total = " + ".join(span(seconds) for seconds in share.values() if seconds > 0)
+    return [*found, line("t_step", "step.t_step", "Σ parts", total, p.step_s, "time")]
+
+
+def stretched(p: Point, expression: str) -> str:
+    """An expression times the factor on all time, where there is one."""
+    return expression if middle(p.time_factor) == 1.0 else f"{number(p.time_factor)}·({expression})"
+
+
+def _rows(p: Point) -> str:
+    return number(middle(stage_batch(p)) * p.rows)
+
+
+def _dense(p: Point, d: Deployment) -> str:
+    s, read = p.shard, read_expression(p, d)
+    if s.dense_dequantised_bytes and middle(stage_batch(p)) * p.rows > 1:
+        read += f" + {size(s.dense_dequantised_bytes)}/({byte_rate(s.bandwidth_bytes_per_s)}·{number(p.efficiencies.bandwidth_dense)})"
+    return f"smoothmax({read}, {_rows(p)}·{row_expression(p, d)})"
+
+
+def _experts(p: Point, d: Deployment) -> str:
+    s, e, device = p.shard, p.efficiencies, d.hardware.device
+    kernel = s.kernels["experts"]
+    read = f"{number(covered(p))}·({size(s.expert_bytes)}/{number(s.expert_bytes / s.expert_effective_bytes)})"
+    pair = (middle(kernel.delta(device.family, MEDIAN)), matmul_rate(device, kernel.compute))
+    rate = f"({byte_rate(s.bandwidth_bytes_per_s)}·{number(e.bandwidth_experts)})"
+    return f"smoothmax({read}/{rate}, {_rows(p)}·({compute_terms({pair: s.expert_flop_per_row})})/{number(e.mfu_decode)})"
+
+
+def _attention(p: Point, d: Deployment) -> str:
+    s, e, context = p.shard, p.efficiencies, p.demand.context_tokens
+    cache = memory.kv_bytes(s.model, s.kv, context, tensor_parallel=s.tensor_parallel)
+    read = f"{size(cache)}/({byte_rate(s.bandwidth_bytes_per_s)}·{number(e.bandwidth_kv)}·{number(s.kv_phi)})"
+    made = f"{flop(attention_flop(s, context, p.rows))}/({flop_rate(s.flops_16_bit)}·{number(e.prefill_mfu_attention)})"
+    return f"{number(stage_batch(p))}·smoothmax({read}, {made})·(1 + {number(e.width_penalty)}·({p.rows} − 1))"
+
+
+def wire_expression(p: Point, tokens: str) -> str:
+    """Seconds that the exchange of so many rows takes."""
+    s, e = p.shard, p.efficiencies
+    tp, pp, hidden = s.tensor_parallel, s.pipeline_parallel, s.model.hidden
+    sent = f"2·{s.model.layers}·4·{hidden}·({tp} − 1)/{tp}" + (f" + 2·{hidden}·({pp} − 1)" if pp > 1 else "")
+    return f"{tokens}·({sent})/({byte_rate(s.link_bytes_per_s)}·{number(e.link_efficiency)})"
+
+
+def _communication(p: Point, d: Deployment) -> str:
+    return wire_expression(p, _rows(p))
+
+
+def messages_expression(p: Point) -> str:
+    """Seconds of the messages of a step, whatever their length."""
+    s = p.shard
+    hops = f" + {s.pipeline_parallel} − 1" if s.pipeline_parallel > 1 else ""
+    return f"(2·{s.model.layers}·log2({s.tensor_parallel}){hops})·{span(p.efficiencies.allreduce_s)}"
+
+
+def _fixed(p: Point, d: Deployment) -> str:
+    s, e, model = p.shard, p.efficiencies, p.shard.model
+    penalty = s.kv.layer_s_by_engine.get(d.engine.name, s.kv.layer_s)
+    mla = e.mla_layer_s if any(g.kind == "mla" for g in model.attention) else 0.0
+    layer = " + ".join(span(seconds) for seconds in (e.layer_s, mla, penalty) if seconds)
+    terms = [span(e.host_s), f"{model.layers}·({layer})"]
+    if model.experts is not None:
+        terms.append(f"{model.experts.layers}·{span(e.moe_layer_s)}")
+    if s.tensor_parallel * s.pipeline_parallel > 1:
+        terms.append(messages_expression(p))
+    logits = p.rows * model.vocabulary * e.logit_bytes / s.tensor_parallel / s.bandwidth_bytes_per_s
+    sequence = [
+        span(e.sequence_s),
+        f"{p.rows}·{model.vocabulary}·{number(e.logit_bytes)} B/{s.tensor_parallel}/{byte_rate(s.bandwidth_bytes_per_s)}",
+    ]
+    rest = middle(p.cost.per_sequence_s) - e.sequence_s - logits
+    if p.rows > 1:
+        sequence.append(span(e.round_sequence_s))
+        rest -= e.round_sequence_s
+    if rest > 1e-9:
+        sequence.append(span(rest))
+    return f"{' + '.join(terms)} + {number(stage_batch(p))}·({' + '.join(sequence)})"
+
+
+def _speculation(p: Point, d: Deployment) -> str:
+    s, e, cost, spec = p.shard, p.efficiencies, p.cost, d.engine.speculative
+    k = spec.num_speculative_tokens if spec is not None else 1
+    first = e.round_s + (e.tree_s if spec is not None and spec.topk > 1 else 0.0)
+    passes = middle(cost.draft_fixed_s) - first
+    rate = s.bandwidth_bytes_per_s * e.bandwidth_dense * e.draft_bandwidth
+    bandwidth = f"({byte_rate(s.bandwidth_bytes_per_s)}·{number(e.bandwidth_dense)}·{number(e.draft_bandwidth)})"
+    if not middle(cost.draft_read_s):
+        return f"{span(first)} + {span(passes)}"
+    read = f"{k}·{size(middle(cost.draft_read_s) * rate / k)}/{bandwidth}"
+    made = (
+        f"{k}·{flop(middle(cost.draft_compute_s) * s.flops_16_bit * e.mfu_decode / k)}/({flop_rate(s.flops_16_bit)}·{number(e.mfu_decode)})"
+    )
+    found = f"{span(first)} + {k}·{span(passes / k)} + smoothmax({read}, {number(stage_batch(p))}·{made})"
+    if middle(cost.draft_experts_read_s) and s.model.experts is not None:
+        share = f"(1 − (1 − {s.model.experts.top_k}/{s.model.experts.count})^{number(stage_batch(p))})"
+        found += f" + {k}·{share}·{size(middle(cost.draft_experts_read_s) * rate / k)}/{bandwidth}"
+    return found

@@ -1,0 +1,125 @@
+"""What a step reads and multiplies: weight bytes, cache bytes, FLOP, and the ridge."""
+
+from __future__ import annotations
+
+from breakeven.advice import Line
+from breakeven.arithmetic import added, byte_rate, count, flop, flop_rate, grouped, line, middle, number, size
+from breakeven.demand import shape
+from breakeven.draws import MEDIAN
+from breakeven.evaluator import Point
+from breakeven.explanations.memory import cache_terms
+from breakeven.kernels import by_family, matmul_rate
+from breakeven.ledger import compute, memory
+from breakeven.ledger.step import attention_flop
+from breakeven.spec.deployment import Deployment
+from breakeven.statement import covered, read_bytes, ridge_batch, ridge_rows, stage_batch, step_flop
+
+READ = ("attention", "mlp", "other", "head")
+MULTIPLIED = ("attention", "mlp", "head")
+
+
+def lines(p: Point, d: Deployment) -> list[Line]:
+    """Bytes and FLOP of a step."""
+    return [*_context(p, d), *_bytes(p), *_flop(p), *_ridge(p, d)]
+
+
+def counts(p: Point) -> dict[str, float]:
+    """Parameters by tensor class as a step uses them: a tied head is the embedding."""
+    model = p.shard.model
+    return {**memory.counts_by_class(model), "head": compute.head_parameters(model)}
+
+
+def _context(p: Point, d: Deployment) -> list[Line]:
+    load = p.demand
+    if d.workload.batch is not None and d.workload.context_tokens is not None:
+        numbers = number(load.context_tokens)
+    else:
+        cross, square, _ = shape(d.workload)
+        numbers = f"{number(load.input_tokens)}·{number(cross)} + {number(load.output_tokens)}·{number(square)}/2"
+    return [line("c", "bandwidth.context", "E[I·O]/E[O] + E[O²]/(2·E[O])", numbers, load.context_tokens, "number")]
+
+
+def _bytes(p: Point) -> list[Line]:
+    s, b = p.shard, middle(stage_batch(p))
+    weights, kv = (middle(x) for x in read_bytes(p))
+    by_bytes = grouped((s.kernels[name].bytes, counts(p)[name]) for name in READ)
+    dense = f"({added(f'{count(n)}·{number(w)} B' for w, n in by_bytes.items())})/{s.tensor_parallel}"
+    found = []
+    experts = s.model.experts
+    if experts is not None:
+        numbers = f"1 − (1 − {experts.top_k}/{experts.count})^({number(b)}·(1 + {number(p.efficiencies.expert_sharing)}·({p.rows} − 1)))"
+        found.append(line("coverage", "bandwidth.coverage", "1 − (1 − top_k/E)^(b·(1 + ν·(r − 1)))", numbers, covered(p), "number"))
+        dense += f" + {size(s.expert_bytes)}·{number(covered(p))}"
+    return [
+        *found,
+        line("W", "bandwidth.w", "Σ N·w/TP + experts·coverage", dense, weights, "bytes"),
+        line("K(c)", "bandwidth.sequence", "Σ κ·min(c, window)", cache_terms(p, p.demand.context_tokens), kv / b, "bytes"),
+        line("KV", "bandwidth.kv", "b·K(c)", f"{number(b)}·{size(kv / b)}", kv, "bytes"),
+        line("s", "bandwidth.s", "KV/(W + KV)", f"{size(kv)}/({size(weights)} + {size(kv)})", kv / (weights + kv), "percent"),
+    ]
+
+
+def _flop(p: Point) -> list[Line]:
+    s, b, model = p.shard, stage_batch(p), p.shard.model
+    linear, attention = (middle(x) for x in step_flop(p))
+    row = s.dense_flop_per_row + s.expert_flop_per_row + s.head_flop_per_row
+    own = middle(attention_flop(s, p.demand.context_tokens, p.rows))
+    seen = added(
+        f"{g.layers}·{number(compute.decode_flop_per_token_seen(g))}·{number(memory.tokens_seen(g, middle(p.demand.context_tokens)))}"
+        for g in model.attention
+    )
+    active = count(compute.linear_parameters(model) + compute.head_parameters(model))
+    return [
+        line("FLOP/row", "compute.row", "2·(N_act + N_head)/TP", f"2·{active}/{s.tensor_parallel}", row, "flop"),
+        line("FLOP_att", "compute.attention", "r·Σ layers·FLOP·min(c, window)/TP", f"{p.rows}·({seen})/{s.tensor_parallel}", own, "flop"),
+        line(
+            "FLOP",
+            "compute.flop",
+            "b·r·FLOP/row + b·FLOP_att",
+            f"{number(b)}·{p.rows}·{flop(row)} + {number(b)}·{flop(own)}",
+            linear + attention,
+            "flop",
+        ),
+    ]
+
+
+def read_expression(p: Point, d: Deployment) -> str:
+    """Seconds that reading the dense weights takes: Σ bytes/φ over BW·η."""
+    s = p.shard
+    phi = grouped(
+        (by_family(s.kernels[name].phi, d.hardware.device.family), counts(p)[name] * s.kernels[name].bytes / s.tensor_parallel)
+        for name in READ
+    )
+    terms = added(f"{size(amount)}/{number(share)}" for share, amount in phi.items())
+    return f"({terms})/({byte_rate(s.bandwidth_bytes_per_s)}·{number(p.efficiencies.bandwidth_dense)})"
+
+
+def row_expression(p: Point, d: Deployment) -> str:
+    """Seconds that multiplying one row takes: Σ FLOP·δ/F over η_f."""
+    s, device = p.shard, d.hardware.device
+    kernels = {name: s.kernels[name] for name in MULTIPLIED}
+    by_rate = grouped(
+        ((middle(k.delta(device.family, MEDIAN)), matmul_rate(device, k.compute)), 2.0 * counts(p)[name] / s.tensor_parallel)
+        for name, k in kernels.items()
+    )
+    return f"({compute_terms(by_rate)})/{number(p.efficiencies.mfu_decode)}"
+
+
+def compute_terms(by_rate: dict[object, float]) -> str:
+    """FLOP·δ/F for each pair of overhead and rate."""
+    return added(f"{flop(amount)}·{number(pair[0])}/{flop_rate(pair[1])}" for pair, amount in by_rate.items() if isinstance(pair, tuple))
+
+
+def _ridge(p: Point, d: Deployment) -> list[Line]:
+    rows = ridge_rows(p)
+    return [
+        line(
+            "n*",
+            "compute.ridge",
+            "(bytes/φ/(BW·η))/(FLOP·δ/(F·η_f))",
+            f"({read_expression(p, d)})/({row_expression(p, d)})",
+            rows,
+            "number",
+        ),
+        line("b*", "compute.b_star", "n*/r·PP", f"{number(rows)}/{p.rows}·{p.shard.pipeline_parallel}", ridge_batch(p), "number"),
+    ]

@@ -1,0 +1,181 @@
+"""Whether a deployment can be: every number in its bounds, and the numbers possible together. One clear line where not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from breakeven.errors import InputError
+from breakeven.spec import parallel
+from breakeven.spec.bounds import Rule, at_least_one, check_value, highest, not_negative, part, positive, share, whole
+from breakeven.spec.deployment import Deployment
+from breakeven.spec.engine import Engine, Speculative, dtype_named, method_named, version_key
+from breakeven.spec.workload import ACCEPTANCE_FORMS, ARRIVALS, TASKS, Acceptance, Lengths, Price, Slo, Workload
+
+WORKLOAD: Mapping[str, Rule] = {
+    "input_tokens": at_least_one,
+    "output_tokens": at_least_one,
+    "request_rate": positive,
+    "concurrency": at_least_one,
+    "batch": at_least_one,
+    "context_tokens": not_negative,
+    "prefix_hit_rate": share,
+}
+"""The numbers of a workload, and what each may be."""
+ENGINE: Mapping[str, Rule] = {
+    "tensor_parallel_size": whole,
+    "pipeline_parallel_size": whole,
+    "data_parallel_size": whole,
+    "max_num_seqs": whole,
+    "max_num_batched_tokens": whole,
+    "max_model_len": whole,
+    "block_size": whole,
+    "gpu_memory_utilization": part,
+    "runtime_reserve_bytes": not_negative,
+}
+"""The numbers of an engine's settings."""
+ACCEPTANCE: Mapping[str, Rule] = {"length": at_least_one, "rate": share, "alpha": share}
+"""The forms of acceptance that are one number."""
+MOST_DRAFTED = 64
+ROUNDING = 1e-9
+
+
+def check_deployment(d: Deployment) -> None:
+    """Refuse a deployment that cannot be, whoever built it. What only does not fit, or does not pay, is a result and passes."""
+    _check_engine(d.engine)
+    check_value(d.hardware.count, "hardware.count", whole)
+    parallel.check(d.model, d.engine, d.hardware.count)
+    if d.engine.speculative is not None:
+        check_speculative(d.engine.speculative)
+        _check_draft(d, d.engine.speculative)
+    _check_workload(d.workload)
+    if d.workload.acceptance is not None:
+        _check_acceptance(d.workload.acceptance)
+        _check_possible(d.workload.acceptance, d.engine.speculative)
+    _check_promises(d.slo, d.price)
+
+
+def _check_engine(engine: Engine) -> None:
+    for name, rule in ENGINE.items():
+        value = getattr(engine, name)
+        if value is not None:
+            check_value(value, f"engine.{name}", rule)
+    dtype_named(engine.dtype)
+    version_key(engine.version)
+
+
+def check_speculative(speculative: Speculative, path: str = "engine.speculative") -> None:
+    """A known method, at least one drafted token, and a tree that verifies at least its own depth."""
+    method_named(speculative.method)
+    k = speculative.num_speculative_tokens
+    check_value(k, f"{path}.num_speculative_tokens", whole)
+    if k > MOST_DRAFTED:
+        raise InputError("outside", path=f"{path}.num_speculative_tokens", value=k, low="1", high=str(MOST_DRAFTED))
+    check_value(speculative.topk, f"{path}.topk", whole)
+    if speculative.verify_tokens is None:
+        if speculative.topk > 1:
+            raise InputError("verify_tokens_missing", path=f"{path}.verify_tokens", topk=speculative.topk, least=k + 1)
+        return
+    check_value(speculative.verify_tokens, f"{path}.verify_tokens", whole)
+    if speculative.verify_tokens < k + 1:
+        raise InputError("verify_tokens", path=f"{path}.verify_tokens", value=speculative.verify_tokens, k=k, least=k + 1)
+
+
+def _check_draft(d: Deployment, speculative: Speculative) -> None:
+    if method_named(speculative.method) != "draft_model":
+        return
+    if speculative.model is None:
+        raise InputError("missing_draft_model", path="engine.speculative.model")
+    if speculative.model not in d.drafts:
+        raise InputError("draft_unknown", name=speculative.model)
+
+
+def _check_workload(w: Workload) -> None:
+    for name, rule in WORKLOAD.items():
+        value = getattr(w, name)
+        if value is not None:
+            check_value(value, f"workload.{name}", rule)
+    if w.task is not None and w.task not in TASKS:
+        raise InputError("not_one_of", path="workload.task", value=str(w.task), names=", ".join(TASKS))
+    if w.lengths is not None:
+        _check_moments(w.lengths)
+    check_arrivals(w)
+    _check_lengths(w)
+
+
+def _check_moments(lengths: Lengths) -> None:
+    for name in ("mean_input", "mean_output", "mean_input_squared", "mean_output_squared", "mean_input_output"):
+        check_value(getattr(lengths, name), f"workload.lengths.{name}", positive)
+
+
+def check_arrivals(w: Workload) -> None:
+    """Exactly one way of arriving."""
+    given = [name for name in ARRIVALS if getattr(w, name) is not None]
+    if len(given) > 1:
+        raise InputError("two_forms", first=f"workload.{given[0]}", second=f"workload.{given[1]}")
+    if not given:
+        raise InputError("no_arrivals")
+    if w.context_tokens is not None and given[0] != "batch":
+        raise InputError("context_without_batch", form=given[0])
+
+
+def _check_lengths(w: Workload) -> None:
+    if w.batch is not None and w.context_tokens is not None:
+        return
+    missing = [f"workload.{name}" for name in ("input_tokens", "output_tokens") if getattr(w, name) is None]
+    if missing:
+        raise InputError("no_context" if w.batch is not None else "no_lengths", missing=" + ".join(missing))
+
+
+def _check_acceptance(a: Acceptance) -> None:
+    given = [form for form in ACCEPTANCE_FORMS if getattr(a, form) is not None]
+    if not given:
+        raise InputError("acceptance_empty")
+    if len(given) > 1:
+        raise InputError("two_forms", first=f"workload.acceptance_{given[0]}", second=f"workload.acceptance_{given[1]}")
+    form, path = given[0], f"workload.acceptance_{given[0]}"
+    if form in ACCEPTANCE:
+        check_value(getattr(a, form), path, ACCEPTANCE[form])
+    else:
+        check_positions(getattr(a, form), path, falls=form == "cumulative")
+    if a.k is not None:
+        check_value(a.k, "workload.acceptance_k", whole)
+    if a.method is not None:
+        method_named(a.method)
+
+
+def check_positions(positions: object, path: str, *, falls: bool) -> None:
+    """Acceptance by position: at least one, each from 0 to 1, and none above the one before where it is cumulative."""
+    if not isinstance(positions, (tuple, list)) or not positions:
+        raise InputError("not_shares", path=path, value=repr(positions)[:80])
+    for place, value in enumerate(positions):
+        check_value(value, f"{path}[{place}]", share)
+        if falls and place and value > positions[place - 1]:
+            raise InputError("acceptance_rises", path=path, earlier=positions[place - 1], later=value, position=place + 1)
+
+
+def _check_possible(a: Acceptance, speculative: Speculative | None) -> None:
+    """The acceptance against the k it was measured at: its own, else that of the method in force if it tells of that method."""
+    if a.k is not None:
+        _check_length(a, a.k, a.k)
+    elif speculative is not None and (a.method is None or method_named(a.method) == method_named(speculative.method)):
+        _check_length(a, speculative.num_speculative_tokens, speculative.rows - 1)
+    else:
+        _check_length(a, MOST_DRAFTED, MOST_DRAFTED)
+
+
+def _check_length(a: Acceptance, k: int, nodes: int) -> None:
+    """No round emits more than its k drafted tokens and the bonus; a rate is accepted over drafted ``nodes``. Stated bounds only."""
+    if a.length is None and a.rate is None:
+        return
+    length = highest(a.length) if a.length is not None else 1.0 + nodes * highest(a.rate)
+    if length > k + 1 + ROUNDING:
+        raise InputError("acceptance_length_above_k", length=length, k=k, most=k + 1)
+
+
+def _check_promises(slo: Slo, price: Price | None) -> None:
+    for name in ("ttft_s", "tpot_s", "e2e_s"):
+        value = getattr(slo, name)
+        if value is not None:
+            check_value(value, f"slo.{name}", positive)
+    if price is not None:
+        check_value(price.per_device_hour, "price.per_device_hour", positive)
