@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from breakeven import comparisons
+from breakeven import catalog, comparisons
 from breakeven.advice import Alternative, LeverAdvice, Metric, Verdict
 from breakeven.boundaries import boundaries
 from breakeven.draws import Draws
@@ -122,7 +122,8 @@ def _usable(d: Deployment) -> float:
 
 def _refused(lever: Lever, d: Deployment) -> LeverAdvice:
     candidates = lever.candidates(d)
-    reasons = tuple(c.refused for c in candidates if c.refused is not None) or (Message("lever.nothing_here", {"engine": d.engine.name}),)
+    nothing = Message("lever.nothing_here", {"engine": catalog.engine_title(d.engine.name)})
+    reasons = tuple(c.refused for c in candidates if c.refused is not None) or (nothing,)
     return LeverAdvice(
         lever=lever.name,
         state="off",

@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from breakeven.advice import AXES, Axis, Boundary, BreakEven, Metric
-from breakeven.axes import grid, move
+from breakeven.axes import Grid, grid, move
 from breakeven.draws import MEDIAN, Draws
 from breakeven.evaluator import evaluate
-from breakeven.judge import Arms, gain_draws, noise_of, quantile
+from breakeven.judge import NOTHING, Arms, gain_draws, noise_of, quantile
 from breakeven.stats import Array
 
+BETWEEN = 5
+"""Further points between two neighbours of a grid where the curve crosses a level between them."""
 AXIS_OF: dict[str, tuple[Axis, ...]] = {
     "batching": ("context_tokens", "request_rate", "output_tokens", "prefix_hit_rate", "acceptance_length", "draft_tokens"),
     "kv_quant": ("batch", "context_tokens", "request_rate", "output_tokens", "prefix_hit_rate", "acceptance_length", "draft_tokens"),
@@ -54,6 +56,40 @@ def crossings(values: Array, gain: Array, level: float, *, logarithmic: bool) ->
     return np.exp(found) if logarithmic else found
 
 
+def break_evens(values: Array, gain: Array, *, logarithmic: bool) -> Array:
+    """Where gain = 1 with a loss on one side and a gain on the other; what stays within half a per cent of 1 has no side.
+
+    >>> break_evens(np.array([1.0, 2.0, 3.0, 4.0]), np.array([0.9, 1.1, 1.002, 0.998]), logarithmic=False)
+    array([1.5])
+    """
+    sided = np.flatnonzero(np.abs(gain - 1.0) > NOTHING)
+    lose = gain[sided] < 1.0
+    turns = np.flatnonzero(lose[1:] != lose[:-1])
+    found = []
+    for left, right in zip(sided[turns], sided[turns + 1], strict=True):
+        part = slice(left, right + 1)
+        found.append(crossings(values[part], gain[part], 1.0, logarithmic=logarithmic)[0])
+    return np.array(found)
+
+
+def _sharpened(arms: Arms, where: Grid, metric: Metric, gain: Array, levels: tuple[float, ...]) -> tuple[Array, Array]:
+    """The curve with more points between those where it crosses a level: between two of them it need not be straight."""
+    if where.axis == "draft_tokens":
+        return where.values, gain
+    above = np.array([gain >= level for level in levels])
+    cells = np.flatnonzero((above[:, 1:] != above[:, :-1]).any(axis=0))
+    if not len(cells):
+        return where.values, gain
+    spaced = np.geomspace if where.logarithmic else np.linspace
+    between = np.concatenate([spaced(where.values[i], where.values[i + 1], BETWEEN + 2)[1:-1] for i in cells])
+    more = gain_along(arms, where.axis, between, metric, MEDIAN)
+    if more is None:
+        return where.values, gain
+    values = np.concatenate([where.values, between])
+    order = np.argsort(values, kind="stable")
+    return values[order], np.concatenate([gain, more])[order]
+
+
 def pays_on(values: Array, gain: Array, level: float, *, logarithmic: bool) -> tuple[tuple[float | None, float | None], ...]:
     """Intervals with gain ≥ level; None where one runs on past what was looked at."""
     edges: list[float | None] = [float(place) for place in crossings(values, gain, level, logarithmic=logarithmic)]
@@ -79,8 +115,9 @@ def _spread(at: float, values: Array, gain: Array, *, rising: bool, logarithmic:
     beyond = np.where((y[np.abs(x - here).argmin()] < 0) == rising, np.inf, -np.inf)
     nearest = np.where(np.isfinite(nearest), nearest, beyond)
     low, high = quantile(nearest, 0.05), quantile(nearest, 0.95)
-    scale = np.exp if logarithmic else float
-    return BreakEven(value=at, low=float(scale(low)) if np.isfinite(low) else None, high=float(scale(high)) if np.isfinite(high) else None)
+    ends = (min(low, here), max(high, here))
+    low_end, high_end = (None if not np.isfinite(end) else float(np.exp(end) if logarithmic else end) for end in ends)
+    return BreakEven(value=at, low=low_end, high=high_end)
 
 
 def _rises(at: float, values: Array, gain: Array) -> bool:
@@ -106,19 +143,20 @@ def boundary(arms: Arms, axis: Axis, objective: Metric, threshold: float, draws:
     middle = gain_along(arms, axis, where.values, metric, MEDIAN)
     if middle is None:
         return None
-    even = crossings(where.values, middle, 1.0, logarithmic=where.logarithmic)
+    values, fine = _sharpened(arms, where, metric, middle, (1.0, 1.0 + threshold))
+    even = break_evens(values, fine, logarithmic=where.logarithmic)
     wide = gain_along(arms, axis, where.values, metric, draws) if spread and len(even) else None
     found = tuple(
         BreakEven(value=float(at), low=None, high=None)
         if wide is None
-        else _spread(float(at), where.values, wide, rising=_rises(float(at), where.values, middle), logarithmic=where.logarithmic)
+        else _spread(float(at), where.values, wide, rising=_rises(float(at), values, fine), logarithmic=where.logarithmic)
         for at in even
     )
     return Boundary(
         axis=axis,
         metric=metric,
         break_even=found,
-        pays_on=pays_on(where.values, middle, 1.0 + threshold, logarithmic=where.logarithmic),
+        pays_on=pays_on(values, fine, 1.0 + threshold, logarithmic=where.logarithmic),
         looked_at=(float(where.values[0]), float(where.values[-1])),
         here=where.here,
     )

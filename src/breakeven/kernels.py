@@ -73,7 +73,6 @@ class WeightKernel:
     min_capability: int | None = None
     all_classes: bool = False
     keeps_attention_of_moe: bool = False
-    flag: Mapping[str, str] = field(default_factory=dict)
 
     def delta(self, family: str, draws: Draws) -> float | Array:
         """Compute overhead in decode; drawn where the family of kernels is not named."""
@@ -97,7 +96,6 @@ class KvKernel:
     source: str
     layer_s_by_engine: Mapping[str, float] = field(default_factory=dict)
     min_capability: int | None = None
-    flag: Mapping[str, str] = field(default_factory=dict)
 
 
 @cache

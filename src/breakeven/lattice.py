@@ -8,6 +8,7 @@ from itertools import product
 
 import numpy as np
 
+from breakeven import catalog
 from breakeven.advice import METRICS, Best, Combination, Metric, Verdict
 from breakeven.draws import Draws
 from breakeven.evaluator import Point, evaluate
@@ -18,6 +19,7 @@ from breakeven.spec.workload import Slo
 from breakeven.statement import check
 from breakeven.stats import Array
 
+States = Mapping[str, str | None]
 WORTH = 0.01
 """A lever stays out of the best set when the set without it is as good within this."""
 CAREFUL = 0.1
@@ -52,11 +54,12 @@ def scored(d: Deployment, choices: Sequence[Choice], objective: Metric, draws: D
     if d.workload.prefix_hit_rate is None:
         d = replace(d, workload=replace(d.workload, prefix_hit_rate=0.0))
     base = evaluate(d, draws)
+    on_now = states(d, choices)
     found = []
     for mask in product((False, True), repeat=len(choices)):
         chosen = [choice for choice, wanted in zip(choices, mask, strict=True) if wanted]
-        deployment = set_levers(d, choices, chosen)
-        changed = [c for c in choices if (c in chosen) != (c.lever.setting_on(d) is not None) and c.sigma != Sigma()]
+        deployment = set_levers(d, choices, chosen, on_now)
+        changed = [c for c in choices if (c in chosen) != (on_now[c.lever.name] is not None) and c.sigma != Sigma()]
         noise = combined(*(noise_of(c.lever.name, c.sigma, draws) for c in changed))
         point = base if deployment is d else evaluate(deployment, draws, noise=noise)
         check(point, deployment)
@@ -64,13 +67,17 @@ def scored(d: Deployment, choices: Sequence[Choice], objective: Metric, draws: D
     return found
 
 
-def set_levers(d: Deployment, choices: Sequence[Choice], chosen: Sequence[Choice]) -> Deployment:
+def states(d: Deployment, choices: Sequence[Choice]) -> States:
+    """The setting in force of each lever, None where it is off."""
+    return {choice.lever.name: choice.lever.setting_on(d) for choice in choices}
+
+
+def set_levers(d: Deployment, choices: Sequence[Choice], chosen: Sequence[Choice], on_now: States) -> Deployment:
     """The deployment with exactly the chosen levers on."""
     for choice in choices:
-        current = choice.lever.setting_on(d)
         if choice in chosen:
             d = choice.lever.apply(d, choice.setting)
-        elif current is not None:
+        elif on_now[choice.lever.name] is not None:
             d = choice.lever.remove(d)
     return d
 
@@ -108,20 +115,21 @@ def best(d: Deployment, choices: Sequence[Choice], objective: Metric, threshold:
     A lever is changed for a reason: it pays and comes on, it hurts and goes, or it is worth the threshold within the set. Undecided
     levers stay as they are, unless no other set keeps the SLO; then they are named. ``all`` holds every combination all the same.
     """
+    on_now = states(d, choices)
     sets = {s.on: s for s in scored(d, choices, objective, draws)}
-    allowed = [s for s in sets.values() if all(_reason(d, c, s, sets, threshold) for c in choices)]
-    hoped = [s for s in sets.values() if s.combination.meets_slo and not _keeps_what_hurts(d, s, choices)]
+    allowed = [s for s in sets.values() if all(_reason(on_now, c, s, sets, threshold) for c in choices)]
+    hoped = [s for s in sets.values() if s.combination.meets_slo and not _keeps_what_hurts(s, choices)]
     keeping = [s for s in allowed if s.combination.meets_slo]
-    pool = allowed if keeping or not hoped else hoped
-    ranked = sorted(pool, key=_rank, reverse=True)
+    ranked = sorted(allowed if keeping or not hoped else hoped, key=_rank, reverse=True)
     near = [s for s in ranked if _rank(s)[:2] == _rank(ranked[0])[:2] and s.careful >= ranked[0].careful * (1 - WORTH)]
-    winner = min(near, key=lambda s: (_changes(d, s, choices), -s.careful))
+    winner = min(near, key=lambda s: (_changes(on_now, s, choices), -s.careful))
     others = sorted((s for s in sets.values() if s is not winner), key=_rank, reverse=True)
+    unsure = (c for c in choices if c.verdict == "undecided" or not c.known)
     return Best(
         combination=winner.combination,
-        set=_flags(d, winner, choices),
+        set=_flags(d, on_now, winner, choices),
         all=(winner.combination, *(s.combination for s in others)),
-        undecided=tuple(c.lever.name for c in choices if _changed(d, c, winner) and (c.verdict == "undecided" or not c.known)),
+        undecided=tuple(c.lever.name for c in unsure if _changed(on_now, c, winner)),
     )
 
 
@@ -129,18 +137,23 @@ def _rank(s: Scored) -> tuple[bool, bool, float]:
     return s.combination.fits, s.combination.meets_slo is not False, s.careful
 
 
-def _changed(d: Deployment, choice: Choice, s: Scored) -> bool:
-    return (choice.lever.name in s.on) != (choice.lever.setting_on(d) is not None)
+def _changed(on_now: States, choice: Choice, s: Scored) -> bool:
+    return (choice.lever.name in s.on) != (on_now[choice.lever.name] is not None)
 
 
-def _keeps_what_hurts(d: Deployment, s: Scored, choices: Sequence[Choice]) -> bool:
+def _changes(on_now: States, s: Scored, choices: Sequence[Choice]) -> int:
+    """How many levers a set would change: the deployment as it is changes none."""
+    return sum(_changed(on_now, c, s) for c in choices)
+
+
+def _keeps_what_hurts(s: Scored, choices: Sequence[Choice]) -> bool:
     return any(c.verdict == "hurts" and c.lever.name in s.on for c in choices)
 
 
-def _reason(d: Deployment, choice: Choice, s: Scored, sets: Mapping[frozenset[str], Scored], threshold: float) -> bool:
+def _reason(on_now: States, choice: Choice, s: Scored, sets: Mapping[frozenset[str], Scored], threshold: float) -> bool:
     """Whether a set does with a lever what its verdict, or its worth within the set, gives reason for."""
     name = choice.lever.name
-    if not _changed(d, choice, s):
+    if not _changed(on_now, choice, s):
         return not (choice.verdict == "hurts" and name in s.on)
     if choice.verdict == "undecided" or not choice.known:
         return False
@@ -149,23 +162,18 @@ def _reason(d: Deployment, choice: Choice, s: Scored, sets: Mapping[frozenset[st
     return choice.verdict == "pays" or s.median >= (1.0 + threshold) * sets[s.on - {name}].median
 
 
-def _changes(d: Deployment, s: Scored, choices: Sequence[Choice]) -> int:
-    """How many levers a set would change: the deployment as it is changes none."""
-    return sum(_changed(d, c, s) for c in choices)
-
-
-def _flags(d: Deployment, s: Scored, choices: Sequence[Choice]) -> dict[str, str]:
+def _flags(d: Deployment, on_now: States, s: Scored, choices: Sequence[Choice]) -> dict[str, str]:
     """The whole change of flags, by engine: what to add for levers that come on, what turns off those that go."""
     flags: dict[str, list[str]] = {}
     for choice in choices:
-        on_now, wanted = choice.lever.setting_on(d), choice.lever.name in s.on
-        if wanted and on_now != choice.setting:
+        current, wanted = on_now[choice.lever.name], choice.lever.name in s.on
+        if wanted and current != choice.setting:
             change: Mapping[str, str] = choice.lever.flags(d, choice.setting)
-        elif not wanted and on_now is not None:
+        elif not wanted and current is not None:
             change = choice.lever.unflags(d)
         else:
             continue
         for engine, flag in change.items():
             flags.setdefault(engine, []).append(flag)
-    own = flags.get(d.engine.name, [])
-    return {d.engine.name: " ".join(own)} if own else {}
+    own = catalog.joined_flags(d.engine.name, flags.get(d.engine.name, []))
+    return {d.engine.name: own} if own else {}

@@ -17,7 +17,7 @@ from breakeven.boundaries import boundary, gain_along
 from breakeven.draws import MEDIAN, Draws
 from breakeven.efficiencies import table
 from breakeven.evaluator import evaluate
-from breakeven.judge import arms, gain_draws, gains
+from breakeven.judge import NOTHING, arms, gain_draws, gains
 from breakeven.kernels import kv_kernel, kv_names, weight_kernel, weight_names
 from breakeven.messages import LANGUAGES, text
 from breakeven.spec.deployment import Deployment
@@ -266,10 +266,18 @@ def test_the_sign_changes_at_a_break_even_and_it_pays_where_it_says(name: str, w
             return float(np.clip(value * step**cells if logarithmic else value + step * cells, low, high))
 
         for even in line.break_even:
+
+            def at_cells(cells: float, even=even, line=line, beside=beside) -> float:
+                return gain_at(both, line.axis, beside(even.value, cells), line.metric)
+
             assert low <= even.value <= high
             assert even.low is None or even.low <= even.value * (1 + 1e-6)
             assert even.high is None or even.high >= even.value * (1 - 1e-6)
-            before, after = (gain_at(both, line.axis, beside(even.value, cells), line.metric) for cells in (-0.25, 0.25))
+            # Caps are whole numbers, so a curve is a fine sawtooth: what stays within half a per cent of 1 has no side.
+            before, after = (
+                next(gain for cells in (0.05, 0.1, 0.25, 0.5, 1, 2, 3, 5, 8) if abs((gain := at_cells(sign * cells)) - 1) > NOTHING)
+                for sign in (-1, 1)
+            )
             assert (before >= 1) != (after >= 1), (line.axis, even, before, after)
         for start, end in line.pays_on:
             at = [low if start is None else start, high if end is None else end]

@@ -201,7 +201,7 @@ def pinned(d: Deployment, batch: float, context: float) -> Point:
 
 def solved(d: Deployment, workload: Workload) -> Point:
     point = evaluate(replace(d, workload=workload))
-    if not point.fits:
+    if float(np.min(point.room.fits_sequences)) < 1.0:
         raise LeftOut("does not fit by the ledger")
     return point
 
