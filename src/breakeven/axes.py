@@ -85,6 +85,8 @@ def grid(arms: Arms, axis: Axis) -> Grid | None:
     if axis == "context_tokens":
         longest = float(min(d.model.max_context or LONGEST_CONTEXT, LONGEST_CONTEXT))
         shortest = max(SHORTEST_CONTEXT, 1.0 + _output(d) * shape(d.workload)[1] / 2 if lengths else 0.0)
+        if point.demand.mode == "pinned":
+            longest = max(2 * shortest, min(longest, here * float(np.median(point.room.fits_sequences / point.batch))))
         return _log(axis, min(shortest, longest / 2), longest, here)
     if axis == "output_tokens":
         return _log(axis, 8.0, 8192.0, here) if lengths else None
