@@ -45,12 +45,12 @@ class OperatingPoint:
     request_rate_per_s: float | None
     """All replicas together."""
     max_request_rate_per_s: float | None
-    output_tokens_per_s: float
+    output_tokens_per_s: float | None
     """All replicas together."""
-    step_s: float
-    tpot_s: float
+    step_s: float | None
+    tpot_s: float | None
     tpot_interval: Interval
-    amortised_s_per_token: float
+    amortised_s_per_token: float | None
     ttft_s: float | None
     """None when saturated (unbounded) or when the workload states no prompt."""
     ttft_interval: Interval

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,7 +44,9 @@ def best_arms(lever: Lever, d: Deployment, q: Question) -> tuple[Arms, tuple[Alt
     off = lever.remove(d) if on_now is not None else d
     base = evaluate(off, q.draws)
     candidates = lever.candidates(d)
-    usable = [c.setting for c in candidates if c.refused is None or c.setting == on_now]
+    if refusal_of(candidates, on_now) is not None:
+        return None
+    usable = [c.setting for c in candidates if c.refused is None]
     if on_now is not None and on_now not in usable:
         usable.append(on_now)
     judged = [_judge_setting(lever, off, setting, base, q) for setting in usable]
@@ -54,6 +56,14 @@ def best_arms(lever: Lever, d: Deployment, q: Question) -> tuple[Arms, tuple[Alt
     (chosen, _), *others = judged
     refused = (c for c in candidates if c.setting not in usable)
     return chosen, (*(alternative for _, alternative in others), *(alternative for c in refused for alternative in _refused_setting(c)))
+
+
+def refusal_of(candidates: Sequence[Candidate], on_now: str | None) -> Message | None:
+    """Why the setting in force is not to be had here, if it is not; a setting's kind is its first word."""
+    if on_now is None:
+        return None
+    kind = on_now.split()[0]
+    return next((c.refused for c in candidates if c.setting.split()[0] == kind), None)
 
 
 def _refused_setting(c: Candidate) -> tuple[Alternative, ...]:
@@ -121,13 +131,14 @@ def _usable(d: Deployment) -> float:
 
 
 def _refused(lever: Lever, d: Deployment) -> LeverAdvice:
-    candidates = lever.candidates(d)
+    candidates, on_now = lever.candidates(d), lever.setting_on(d)
+    here = refusal_of(candidates, on_now)
     nothing = Message("lever.nothing_here", {"engine": catalog.engine_title(d.engine.name)})
-    reasons = tuple(c.refused for c in candidates if c.refused is not None) or (nothing,)
+    reasons = (here,) if here is not None else tuple(c.refused for c in candidates if c.refused is not None) or (nothing,)
     return LeverAdvice(
         lever=lever.name,
-        state="off",
-        setting=candidates[0].setting if candidates else "",
+        state="off" if on_now is None else "on",
+        setting=on_now or (candidates[0].setting if candidates else ""),
         verdict="not_supported",
         metrics={},
         boundaries=(),

@@ -10,6 +10,7 @@ from functools import cache
 import numpy as np
 
 from breakeven import catalog
+from breakeven.draws import Draws
 from breakeven.evaluator import Point
 from breakeven.judge import Arms
 from breakeven.levers import speculation
@@ -17,6 +18,7 @@ from breakeven.messages import Message
 from breakeven.spec.deployment import Deployment
 from breakeven.spec.hardware import Device
 from breakeven.statement import limited_by
+from breakeven.stats import Array, is_uncertain
 
 SHOWN = 3
 LIKE = 2.0
@@ -25,6 +27,7 @@ STEP = 1.3
 """The next device by bandwidth is one with this much more of it."""
 FEW = 4.0
 LARGEST_SCHEDULED = 512
+QUANTILES = 1001
 
 
 def static_batching(d: Deployment, batch: float) -> float:
@@ -32,13 +35,21 @@ def static_batching(d: Deployment, batch: float) -> float:
 
     The expectation of the largest of b independent outputs, from the quantiles of the output lengths.
     """
-    lengths = d.workload.lengths
-    if lengths is None or len(lengths.output_quantiles) < 2 or batch <= 1:
+    q = output_quantiles(d)
+    if q is None or batch <= 1:
         return 1.0
-    q = np.asarray(lengths.output_quantiles)
-    at = np.linspace(0.0, 1.0, len(q)) ** batch
-    largest = float(((q[1:] + q[:-1]) / 2 * np.diff(at)).sum())
-    return max(1.0, largest / lengths.mean_output)
+    at, middles = np.linspace(0.0, 1.0, len(q)), (q[1:] + q[:-1]) / 2
+    return max(1.0, float((middles * np.diff(at**batch)).sum() / (middles * np.diff(at)).sum()))
+
+
+def output_quantiles(d: Deployment) -> Array | None:
+    """Quantiles of the output's length, evenly spaced: of the trace, or of the range or spread that was given; None when constant."""
+    lengths, output = d.workload.lengths, d.workload.output_tokens
+    if lengths is not None and len(lengths.output_quantiles) > 1:
+        return np.asarray(lengths.output_quantiles)
+    if output is None or not is_uncertain(output):
+        return None
+    return np.sort(np.asarray(Draws(QUANTILES).value("output_tokens", output)))
 
 
 @cache
@@ -47,14 +58,15 @@ def _devices() -> tuple[Device, ...]:
     return tuple(sorted(loaded, key=lambda device: device.bandwidth_bytes_per_s))
 
 
-def next_devices(d: Deployment) -> list[dict[str, object]]:
-    """The next devices of the catalogue by bandwidth, each a step above the one before."""
-    mine = d.hardware.device.bandwidth_bytes_per_s
+def next_devices(d: Deployment, p: Point) -> list[dict[str, object]]:
+    """The next devices of the same maker by bandwidth that hold what this one holds, each a step above the one before."""
+    mine, held = d.hardware.device.bandwidth_bytes_per_s, p.room.weight_bytes + p.room.draft_bytes + p.room.reserve_bytes
     found: list[dict[str, object]] = []
     last = mine
     for device in _devices():
         rate = device.bandwidth_bytes_per_s
-        if rate >= last * STEP and len(found) < SHOWN:
+        alike = device.vendor == d.hardware.device.vendor and device.memory_bytes * d.engine.gpu_memory_utilization >= held
+        if alike and rate >= last * STEP and len(found) < SHOWN:
             found.append({"device": device.name, "title": device.title, "bandwidth_bytes_per_s": rate, "bandwidth_factor": rate / mine})
             last = rate
     return found
@@ -92,7 +104,7 @@ def batching_extras(a: Arms, middle: Point) -> Extras:
     figures: dict[str, object] = {"static_batching_upper_bound": bound}
     notes = [Message("lever.batching_static", {"bound": bound})] if bound > 1.0 else []
     if batch < FEW and limited_by(middle) == "demand":
-        devices, mixtures = next_devices(a.off), like_mixtures(a.off)
+        devices, mixtures = next_devices(a.off, middle), like_mixtures(a.off)
         figures |= {"next_devices_by_bandwidth": devices, "mixtures_of_like_size": mixtures}
         if devices:
             notes.append(

@@ -10,6 +10,7 @@ from breakeven.efficiencies import is_eager, level
 from breakeven.evaluator import Point
 from breakeven.judge import interval
 from breakeven.ledger.bandwidth import amortised_bytes_per_token
+from breakeven.levers.speculation import with_owner
 from breakeven.messages import Message
 from breakeven.spec.deployment import Deployment
 from breakeven.statement import limited_by, read_bytes
@@ -23,8 +24,37 @@ def _middle(value: Array | float | None) -> float | None:
     return None if value is None else float(np.median(value))
 
 
+NOTHING = Interval(median=None, low=None, high=None)
+
+
+def _nowhere(middle: Point, d: Deployment) -> OperatingPoint:
+    """What does not fit runs nothing."""
+    return OperatingPoint(
+        effective_batch=0.0,
+        effective_batch_interval=NOTHING,
+        limited_by="kv_pool",
+        saturated=False,
+        request_rate_per_s=None,
+        max_request_rate_per_s=None,
+        output_tokens_per_s=None,
+        step_s=None,
+        tpot_s=None,
+        tpot_interval=NOTHING,
+        amortised_s_per_token=None,
+        ttft_s=None,
+        ttft_interval=NOTHING,
+        e2e_s=None,
+        prefill_share=0.0,
+        mean_context_tokens=float(np.median(middle.demand.context_tokens)),
+        tokens_per_round=float(np.median(middle.tau)),
+        replicas=d.replicas,
+    )
+
+
 def operating_point(p: Point, middle: Point, d: Deployment) -> OperatingPoint:
-    """Where the deployment stands, in the median world, with the intervals of the draws."""
+    """Where the deployment stands, in the median world, with the intervals of the draws; nowhere if it does not fit."""
+    if not middle.fits:
+        return _nowhere(middle, d)
     weights, _ = read_bytes(middle)
     batch = float(np.median(middle.batch))
     rate, output = _middle(middle.request_rate), _middle(middle.demand.output_tokens)
@@ -55,7 +85,7 @@ def operating_point(p: Point, middle: Point, d: Deployment) -> OperatingPoint:
 def _ttft_interval(p: Point) -> Interval:
     """In an open loop at least × 1.8 each way, until a simulation answers it."""
     if p.ttft_s is None:
-        return Interval(median=None, low=None, high=None)
+        return NOTHING
     found = interval(p.ttft_s)
     if p.demand.mode != "open" or found.median is None:
         return found
@@ -73,11 +103,14 @@ def warnings(d: Deployment, p: Point) -> tuple[Message, ...]:
         found.append(Message("judge.warn_eager", {}))
     if d.slo.tails:
         found.append(Message("judge.warn_tails", {"keys": ", ".join(d.slo.tails)}))
+    tied = with_owner(d).workload.acceptance
+    if tied is not None and d.engine.speculative is None:
+        found.append(Message("judge.warn_acceptance_tied", {"method": tied.method, "k": tied.k}))
     if d.workload.prefix_hit_rate is None:
         found.append(Message("judge.warn_hits_unknown", {}))
-    longest, asked = d.model.max_context, _longest_request(p)
-    if longest is not None and asked > longest:
-        found.append(Message("judge.warn_context", {"asked": asked, "longest": longest}))
+    limits = [limit for limit in (d.engine.max_model_len, d.model.max_context) if limit is not None]
+    if limits and _longest_request(p) > min(limits):
+        found.append(Message("judge.warn_context", {"asked": _longest_request(p), "longest": float(min(limits))}))
     if p.demand.batch is not None and float(np.max(p.demand.batch)) > d.engine.max_num_seqs:
         found.append(Message("judge.warn_batch_over_cap", {"batch": float(np.max(p.demand.batch)), "cap": d.engine.max_num_seqs}))
     if not p.fits and p.demand.batch is not None:

@@ -91,7 +91,7 @@ def _middle(value: Array | float) -> float:
 
 def memory_ledger(p: Point, d: Deployment) -> advice.MemoryLedger:
     """The memory ledger as figures."""
-    in_use = _middle(p.batch * p.room.sequence_bytes)
+    in_use = _middle(p.batch * p.room.sequence_bytes) if p.fits else 0.0
     return advice.MemoryLedger(
         capacity_bytes=d.hardware.device.memory_bytes,
         usable_bytes=d.hardware.device.memory_bytes * d.engine.gpu_memory_utilization,

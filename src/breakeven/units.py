@@ -7,6 +7,8 @@ from math import isfinite
 
 GB = 1e9
 GIB = float(2**30)
+LEAST = 0.01
+"""Below this a reader is told "under a hundredth", not a figure with an exponent."""
 
 
 def significant(value: float, digits: int = 3) -> str:
@@ -20,6 +22,25 @@ def significant(value: float, digits: int = 3) -> str:
     return f"{value:.{digits}g}"
 
 
+def number_text(value: float) -> str:
+    """A number to three figures; what is under a hundredth is said to be so.
+
+    >>> number_text(7.854), number_text(1.4e-9), number_text(0.0)
+    ('7.85', '< 0.01', '0')
+    """
+    return f"< {LEAST}" if 0 < value < LEAST else significant(value)
+
+
+def rate_text(value: float) -> str:
+    """A rate to three figures, however small, without an exponent.
+
+    >>> rate_text(0.00002), rate_text(6.61)
+    ('0.00002', '6.61')
+    """
+    written = significant(value)
+    return f"{value:.12f}".rstrip("0").rstrip(".") or "0" if "e-" in written else written
+
+
 def _scaled(value: float, steps: tuple[tuple[float, str], ...], digits: int = 3) -> str:
     if not isfinite(value):
         return significant(value)
@@ -27,12 +48,12 @@ def _scaled(value: float, steps: tuple[tuple[float, str], ...], digits: int = 3)
         if abs(value) >= size:
             return f"{significant(value / size, digits)} {name}"
     size, name = steps[-1]
-    return f"{significant(value / size, digits)} {name}"
+    return f"{number_text(value / size)} {name}"
 
 
 def bytes_text(value: float) -> str:
     """Bytes in decimal units."""
-    return _scaled(value, ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")))
+    return _scaled(value, ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B"))) if not 0 < value < 1 else "< 1 B"
 
 
 def time_text(seconds: float) -> str:
@@ -47,6 +68,8 @@ def tokens_text(value: float) -> str:
 
 def percent_text(value: float) -> str:
     """A share as a percentage."""
+    if 0 < value < LEAST / 100:
+        return f"< {LEAST} %"
     return f"{100 * value:.0f} %" if abs(value) >= 0.1 or value == 0 else f"{100 * value:.2g} %"
 
 
@@ -63,7 +86,8 @@ def flop_text(value: float) -> str:
 WRITERS: Mapping[str, Callable[[float], str]] = {
     "bytes": bytes_text,
     "time": time_text,
-    "number": significant,
+    "number": number_text,
+    "rate": rate_text,
     "flop": flop_text,
     "tokens": tokens_text,
     "percent": percent_text,

@@ -14,7 +14,7 @@ from breakeven.ledger import bandwidth
 from breakeven.lever import Candidate, Lever, Sigma, sigma_of
 from breakeven.messages import Message
 from breakeven.spec.deployment import Deployment
-from breakeven.statement import read_bytes
+from breakeven.statement import limited_by, read_bytes
 
 
 def setting_on(d: Deployment) -> str | None:
@@ -80,7 +80,7 @@ def because(d: Deployment, off: Point, on: Point) -> tuple[Message, ...]:
     share = float(np.median(bandwidth.kv_share_of_traffic(kv, weights)))
     lines = [Message("lever.kv_share_of_traffic", {"share": share})]
     used = float(np.median(off.batch * off.room.sequence_bytes / max(off.room.pool_bytes, 1.0)))
-    binds = bool(np.median(off.room.fits_sequences) < np.median(off.batch) * 1.05)
+    binds = limited_by(off) == "kv_pool" or not off.fits
     lines.append(Message("lever.kv_pool_binds" if binds else "lever.kv_pool_free", {"used": used}))
     if on.shard.narrow_heads:
         lines.append(Message("lever.kv_narrow", {}))

@@ -18,7 +18,8 @@ from breakeven.ledger.draft import method_of
 from breakeven.lever import Candidate, Lever, Sigma, sigma_of
 from breakeven.messages import Message
 from breakeven.spec.deployment import Deployment
-from breakeven.spec.engine import Speculative
+from breakeven.spec.engine import HEADS, Speculative
+from breakeven.spec.model import Model
 from breakeven.stats import Range, Spread, Value
 
 MOST_DRAFTED = 8
@@ -56,6 +57,11 @@ def setting_on(d: Deployment) -> str | None:
     return name if spec.rows == spec.num_speculative_tokens + 1 else f"{name} topk={spec.topk} tokens={spec.rows}"
 
 
+def published_heads(model: Model) -> tuple[str, ...]:
+    """Names of the draft heads that the catalogue knows for a model."""
+    return tuple(head.split(" ", 1)[1] for head in model.draft_heads if " " in head)
+
+
 def head_of(d: Deployment, method: str) -> str | None:
     """The published head or the configured draft for a method; None where there is none (n-gram needs none)."""
     spec = d.engine.speculative
@@ -86,14 +92,19 @@ def _refusal(d: Deployment, method: str) -> Message | None:
     entry = sheet()[method]
     if d.engine.name not in _flags(d, Speculative(method=method, num_speculative_tokens=USUAL_K)):
         return Message("lever.spec_no_engine", {"engine": catalog.engine_title(d.engine.name), "method": method})
-    if entry.get("head") in ("eagle", "eagle3") and head_of(d, method) is None:
+    if entry.get("head") in ("eagle", "eagle3") and head_of(d, method) is None and not _in_force(d, method):
         return Message("lever.spec_no_head", {"method": method, "model": d.model.name})
     if entry.get("head") == "mtp" and not d.model.mtp_layers:
         return Message("lever.spec_no_mtp", {"model": d.model.name})
     return None
 
 
-def _with_owner(d: Deployment) -> Deployment:
+def _in_force(d: Deployment, method: str) -> bool:
+    """Whether the engine drafts by this method already: then it has a head, whatever its name."""
+    return d.engine.speculative is not None and method_of(d.engine.speculative) == method
+
+
+def with_owner(d: Deployment) -> Deployment:
     """The acceptance tied to the method and k it was measured with, so that no edit of the settings changes what it says.
 
     Those in force; without drafting the method that would be meant, and the usual k (more where the tokens a round need it).
@@ -135,12 +146,12 @@ def apply(d: Deployment, setting: str) -> Deployment:
     if setting_on(d) == setting:
         return d
     spec = parse(setting)
-    return replace(_with_owner(d), engine=replace(d.engine, speculative=replace(spec, model=head_of(d, spec.method))))
+    return replace(with_owner(d), engine=replace(d.engine, speculative=replace(spec, model=head_of(d, spec.method))))
 
 
 def remove(d: Deployment) -> Deployment:
     """No drafting."""
-    return replace(_with_owner(d), engine=replace(d.engine, speculative=None))
+    return replace(with_owner(d), engine=replace(d.engine, speculative=None))
 
 
 def best_k(d: Deployment, method: str) -> tuple[int, tuple[int, int]]:
@@ -193,6 +204,9 @@ def because(d: Deployment, off: Point, on: Point) -> tuple[Message, ...]:
     lines = [Message("lever.spec_round", {"tau": tau, "cost": cost})]
     given = acceptance_known(d)
     lines.append(Message("lever.spec_acceptance_given" if given else "lever.spec_acceptance_guess", {"tau": tau}))
+    spec = d.engine.speculative
+    if spec is not None and spec.model is not None and method_of(spec) in HEADS and spec.model not in published_heads(d.model):
+        lines.append(Message("lever.spec_head_unknown", {"head": spec.model, "method": method_of(spec)}))
     if float(np.median(off.step_s)) < FAST_STEP_S:
         lines.append(Message("lever.spec_fast_step", {"step": float(np.median(off.step_s))}))
     return tuple(lines)

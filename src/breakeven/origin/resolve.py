@@ -17,14 +17,13 @@ from breakeven.origin.layers import Table, file_layer, flags_layer, launch_layer
 from breakeven.origin.model_source import load_model
 from breakeven.origin.speculative import speculative_of, table_of
 from breakeven.origin.values import count, word
-from breakeven.origin.workload_fields import Loaded, price_of, slo_of, workload_of
+from breakeven.origin.workload_fields import price_of, slo_of, workload_of
 from breakeven.spec import parallel
 from breakeven.spec.check import check_deployment
 from breakeven.spec.deployment import Deployment, Provenance
 from breakeven.spec.engine import Engine, Speculative
 from breakeven.spec.hardware import Device, Hardware
 from breakeven.spec.model import Model
-from breakeven.stats import median
 
 NATURE = ("kv_reserve", "mixes_prompts", "runtime_reserve_bytes")
 """What an engine is rather than how it is set: the catalogue says it."""
@@ -85,7 +84,7 @@ def resolve_table(
     kernels.kv_format(model, engine)
     kernels.weight_kernels(model, engine, device)
     told = command.warnings if command is not None else ()
-    return Resolved(deployment=deployment, warnings=(*told, *loaded.warnings, *built.warnings, *_length_warnings(deployment, loaded)))
+    return Resolved(deployment=deployment, warnings=(*told, *loaded.warnings, *built.warnings))
 
 
 def _model(merged: Table, dirs: tuple[Path, ...], beside: Path | None, provenance: dict[str, Provenance]) -> Model:
@@ -197,13 +196,3 @@ def _drafts(speculative: Speculative | None, dirs: tuple[Path, ...], beside: Pat
         if unknown and speculative.method != "draft_model":
             return {}
         raise
-
-
-def _length_warnings(deployment: Deployment, loaded: Loaded) -> tuple[Message, ...]:
-    """Requests longer than the engine or the model takes."""
-    limits = [limit for limit in (deployment.engine.max_model_len, deployment.model.max_context) if limit is not None]
-    prompt, output = loaded.workload.input_tokens, loaded.workload.output_tokens
-    if not limits or prompt is None or output is None:
-        return ()
-    total = float(median(prompt)) + float(median(output))
-    return (Message("warning.longer_than_context", {"tokens": total, "limit": float(min(limits))}),) if total > min(limits) else ()
