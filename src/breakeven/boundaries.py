@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from breakeven.advice import AXES, Axis, Boundary, BreakEven, Metric
+from breakeven.advice import Axis, Boundary, BreakEven, Metric
 from breakeven.axes import Grid, grid, move
 from breakeven.draws import MEDIAN, Draws
 from breakeven.evaluator import evaluate
@@ -13,19 +13,6 @@ from breakeven.stats import Array
 
 BETWEEN = 5
 """Further points between two neighbours of a grid where the curve crosses a level between them."""
-AXIS_OF: dict[str, tuple[Axis, ...]] = {
-    "batching": ("context_tokens", "request_rate", "output_tokens", "prefix_hit_rate", "acceptance_length", "draft_tokens"),
-    "kv_quant": ("batch", "context_tokens", "request_rate", "output_tokens", "prefix_hit_rate", "acceptance_length", "draft_tokens"),
-    "prefix_cache": ("prefix_hit_rate", "request_rate", "context_tokens", "output_tokens", "batch", "acceptance_length", "draft_tokens"),
-    "speculation": ("acceptance_length", "batch", "context_tokens", "draft_tokens", "request_rate", "output_tokens", "prefix_hit_rate"),
-    "weight_quant": ("batch", "context_tokens", "request_rate", "output_tokens", "prefix_hit_rate", "acceptance_length", "draft_tokens"),
-}
-"""The axes that mean something for a lever, the ones to show first first. A pinned batch has no cap to raise.
-
-Acceptance and drafted tokens are axes of every lever once drafting is on, and of none otherwise.
-"""
-
-
 def gain_along(arms: Arms, axis: Axis, values: Array, metric: Metric, draws: Draws) -> Array | None:
     """Gain at each value. Shape (values, draws); (values,) in the median world. The error of the lever rides along."""
     if axis == "draft_tokens":
@@ -162,7 +149,7 @@ def boundary(arms: Arms, axis: Axis, objective: Metric, threshold: float, draws:
     )
 
 
-def boundaries(arms: Arms, objective: Metric, threshold: float, draws: Draws) -> tuple[Boundary, ...]:
+def boundaries(arms: Arms, axes: tuple[Axis, ...], objective: Metric, threshold: float, draws: Draws) -> tuple[Boundary, ...]:
     """A lever along every axis that means something for it."""
-    found = (boundary(arms, axis, objective, threshold, draws) for axis in AXIS_OF.get(arms.lever, AXES))
+    found = (boundary(arms, axis, objective, threshold, draws) for axis in axes)
     return tuple(b for b in found if b is not None)

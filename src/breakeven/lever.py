@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from breakeven.advice import Axis
 from breakeven.efficiencies import level, table
 from breakeven.evaluator import Point
 from breakeven.messages import Message
@@ -27,12 +28,18 @@ class Sigma:
     prefill: float = 0.0
 
 
+DRAFTING: tuple[Axis, ...] = ("acceptance_length", "draft_tokens")
+"""Axes of every lever once drafting is on, and of none otherwise."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Lever:
     """One optimisation. Every function is pure; ``apply`` to the setting in force gives the same deployment."""
 
     name: str
     ledger: str
+    axes: tuple[Axis, ...]
+    """The axes that mean something for it, the ones to show first first."""
     setting_on: Callable[[Deployment], str | None]
     """The setting in force, or None when it is off."""
     candidates: Callable[[Deployment], tuple[Candidate, ...]]

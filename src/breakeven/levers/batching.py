@@ -9,7 +9,7 @@ import numpy as np
 
 from breakeven import catalog
 from breakeven.evaluator import Point, evaluate
-from breakeven.lever import Candidate, Lever, Sigma, sigma_of
+from breakeven.lever import DRAFTING, Candidate, Lever, Sigma, sigma_of
 from breakeven.messages import Message
 from breakeven.spec.deployment import Deployment
 from breakeven.statement import limited_by, ridge_batch
@@ -80,6 +80,8 @@ def because(d: Deployment, off: Point, on: Point) -> tuple[Message, ...]:
 LEVER = Lever(
     name="batching",
     ledger="memory",
+    # A pinned batch has no cap to raise, so the batch is no axis of the cap.
+    axes=("context_tokens", "request_rate", "output_tokens", "prefix_hit_rate", *DRAFTING),
     setting_on=setting_on,
     candidates=candidates,
     apply=apply,

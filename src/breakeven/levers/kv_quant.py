@@ -11,7 +11,7 @@ from breakeven import catalog
 from breakeven.evaluator import Point
 from breakeven.kernels import kv_format, kv_kernel, kv_names
 from breakeven.ledger import bandwidth
-from breakeven.lever import Candidate, Lever, Sigma, sigma_of
+from breakeven.lever import DRAFTING, Candidate, Lever, Sigma, sigma_of
 from breakeven.messages import Message
 from breakeven.spec.deployment import Deployment
 from breakeven.statement import limited_by, read_bytes
@@ -90,6 +90,7 @@ def because(d: Deployment, off: Point, on: Point) -> tuple[Message, ...]:
 LEVER = Lever(
     name="kv_quant",
     ledger="bandwidth",
+    axes=("batch", "context_tokens", "request_rate", "output_tokens", "prefix_hit_rate", *DRAFTING),
     setting_on=setting_on,
     candidates=candidates,
     apply=apply,

@@ -9,7 +9,7 @@ import numpy as np
 
 from breakeven import catalog
 from breakeven.evaluator import Point
-from breakeven.lever import Candidate, Lever, Sigma, sigma_of
+from breakeven.lever import DRAFTING, Candidate, Lever, Sigma, sigma_of
 from breakeven.messages import Message
 from breakeven.spec.deployment import Deployment
 from breakeven.stats import Range
@@ -71,6 +71,7 @@ def because(d: Deployment, off: Point, on: Point) -> tuple[Message, ...]:
 LEVER = Lever(
     name="prefix_cache",
     ledger="compute",
+    axes=("prefix_hit_rate", "request_rate", "context_tokens", "output_tokens", "batch", *DRAFTING),
     setting_on=setting_on,
     candidates=candidates,
     apply=apply,

@@ -238,6 +238,7 @@ def schedule(off: Deployment, method: str, cap: int) -> list[list[int]]:
 LEVER = Lever(
     name="speculation",
     ledger="compute",
+    axes=("acceptance_length", "batch", "context_tokens", "draft_tokens", "request_rate", "output_tokens", "prefix_hit_rate"),
     setting_on=setting_on,
     candidates=candidates,
     apply=apply,

@@ -10,7 +10,7 @@ import numpy as np
 from breakeven import catalog
 from breakeven.evaluator import Point
 from breakeven.kernels import SIXTEEN_BIT, WITHOUT_UNIT, runs_on, weight_kernel, weight_kernels, weight_names
-from breakeven.lever import Candidate, Lever, Sigma, sigma_of
+from breakeven.lever import DRAFTING, Candidate, Lever, Sigma, sigma_of
 from breakeven.messages import Message
 from breakeven.spec.deployment import Deployment
 from breakeven.statement import read_bytes
@@ -93,6 +93,7 @@ def because(d: Deployment, off: Point, on: Point) -> tuple[Message, ...]:
 LEVER = Lever(
     name="weight_quant",
     ledger="bandwidth",
+    axes=("batch", "context_tokens", "request_rate", "output_tokens", "prefix_hit_rate", *DRAFTING),
     setting_on=setting_on,
     candidates=candidates,
     apply=apply,
