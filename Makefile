@@ -28,6 +28,7 @@ $(READY): constraints.txt pyproject.toml
 
 lint: $(READY)
 	$(BIN)/ruff check --quiet --output-format concise .
+	$(BIN)/ruff format --check --quiet .
 
 format: $(READY) ## rewrite the layout of every Python file
 	$(BIN)/ruff format .

@@ -164,8 +164,16 @@ def rates(row: Row, native: Iterable[str]) -> dict[str, str]:
 
 def family(row: Row) -> str:
     """The class of fitted numbers the device belongs to."""
-    by_capability = {"sm_80": "ampere", "sm_86": "ampere", "sm_89": "ada", "sm_90": "hopper", "gfx90a": "cdna", "gfx942": "cdna",
-                     "gfx950": "cdna", "metal": "apple"}
+    by_capability = {
+        "sm_80": "ampere",
+        "sm_86": "ampere",
+        "sm_89": "ada",
+        "sm_90": "hopper",
+        "gfx90a": "cdna",
+        "gfx942": "cdna",
+        "gfx950": "cdna",
+        "metal": "apple",
+    }
     capability = row["compute_capability"]
     base = "blackwell" if re.match(r"sm_1[02]", capability) else by_capability.get(capability, "other")
     workstation = row["name"].startswith(("rtx-", "gb10")) and row["name"] != "rtx-pro-6000-server"
@@ -175,8 +183,12 @@ def family(row: Row) -> str:
 def sources(row: Row) -> dict[str, str]:
     """Where each value was read."""
     compute = _sources(row["source_compute"])
-    found = {"memory_bytes": _sources(row["source_memory"]), "bandwidth_bytes_per_s": _sources(row["source_memory"]),
-             "matmul_flops": compute, "formats": "vendor architecture documents and the vLLM table of quantisation kernels by capability"}
+    found = {
+        "memory_bytes": _sources(row["source_memory"]),
+        "bandwidth_bytes_per_s": _sources(row["source_memory"]),
+        "matmul_flops": compute,
+        "formats": "vendor architecture documents and the vLLM table of quantisation kernels by capability",
+    }
     found["link_bytes_per_s"] = "Apple technical specifications, recalled" if row["name"] in THUNDERBOLT else _sources(row["source_link"])
     if row["tdp_watts"]:
         found["tdp_watts"] = _sources(row["source_memory"])

@@ -120,9 +120,17 @@ def advise_lever(lever: Lever, d: Deployment, q: Question) -> tuple[LeverAdvice,
 def _reasons(lever: Lever, a: Arms) -> tuple[Message, ...]:
     reasons = lever.because(a.on, a.point_off, a.point_on)
     if a.fits_on and not a.fits_off:
-        return (Message("judge.fits_only_with", {"weights": a.point_off.room.weight_bytes, "usable": _usable(a.off)}), *reasons)
+        return (
+            Message(
+                "judge.fits_only_with", {"weights": a.point_off.room.weight_bytes + a.point_off.room.draft_bytes, "usable": _usable(a.off)}
+            ),
+            *reasons,
+        )
     if not a.fits_on:
-        return (Message("judge.does_not_fit", {"weights": a.point_on.room.weight_bytes, "usable": _usable(a.on)}), *reasons)
+        return (
+            Message("judge.does_not_fit", {"weights": a.point_on.room.weight_bytes + a.point_on.room.draft_bytes, "usable": _usable(a.on)}),
+            *reasons,
+        )
     return reasons
 
 

@@ -13,6 +13,8 @@ from breakeven.stats import Array
 
 BETWEEN = 5
 """Further points between two neighbours of a grid where the curve crosses a level between them."""
+
+
 def gain_along(arms: Arms, axis: Axis, values: Array, metric: Metric, draws: Draws) -> Array | None:
     """Gain at each value. Shape (values, draws); (values,) in the median world. The error of the lever rides along."""
     if axis == "draft_tokens":

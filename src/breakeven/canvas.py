@@ -13,6 +13,8 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
+from breakeven.messages import printable
+
 WIDEST = 100
 NARROWEST = 60
 INDENT = 4
@@ -30,8 +32,8 @@ def wants_colour(is_terminal: bool) -> bool:
 
 
 def glued(words: str, style: str = "") -> Text:
-    """Text whose numbers stay on one line with their units."""
-    return Text(UNIT.sub(GLUE, words), style=style)
+    """Text whose numbers stay on one line with their units; control characters are written out."""
+    return Text(UNIT.sub(GLUE, printable(words, keep="\n")).replace("← ", f"←{GLUE}"), style=style)
 
 
 def folded(command: str, width: int) -> str:

@@ -1,20 +1,25 @@
 """The command line: a verb parses, makes one call of the api and hands the answer to one renderer."""
 
 # No `from __future__ import annotations`: typer reads the annotations of a verb.
-import codecs
-import os
-import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from difflib import get_close_matches
-from pathlib import Path
-from shutil import get_terminal_size
-from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+try:
+    import os
+    import re
+    from collections.abc import Iterable, Mapping, Sequence
+    from difflib import get_close_matches
+    from pathlib import Path
+    from shutil import get_terminal_size
+    from typing import TYPE_CHECKING, Annotated, Any
 
-from breakeven.errors import BreakevenError, InputError
-from breakeven.messages import LANGUAGES, say, text
+    import typer
+
+    from breakeven import streams
+    from breakeven.errors import BreakevenError, InputError
+    from breakeven.messages import LANGUAGES, say, text
+except KeyboardInterrupt:
+    # Most of the time to start goes here, before there is a `main` that could catch it.
+    sys.exit(130)
 
 if TYPE_CHECKING:
     from breakeven.compose import Language
@@ -22,21 +27,6 @@ if TYPE_CHECKING:
 REFERENCE = "docs/reference"
 USAGE_EXIT = 2
 INTERRUPTED_EXIT = 130
-PLAIN = {
-    "×": "x",
-    "±": "+-",
-    "─": "-",
-    "█": "#",
-    "░": ".",
-    "·": "|",
-    "▼": "v",
-    "→": "->",
-    "←": "<-",
-    "–": "-",
-    "…": "...",
-    "−": "-",
-    "∞": "inf",
-}
 NOT_FIELDS = (
     "ctx",
     "file",
@@ -69,7 +59,7 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None, add_help_option=F
 
 def _help(ctx: typer.Context, wanted: bool) -> None:
     if wanted:
-        _print(ctx.get_help() + "\n")
+        streams.write_out(ctx.get_help() + "\n")
         raise typer.Exit
 
 
@@ -87,7 +77,7 @@ def root(
     if version:
         from importlib.metadata import version as installed
 
-        _print(f"breakeven {installed('breakeven')}\n")
+        streams.write_out(f"breakeven {installed('breakeven')}\n")
         raise typer.Exit
 
 
@@ -163,7 +153,7 @@ def advise(
     if markdown and not as_json:
         from breakeven.renderers import markdown as page
 
-        _print(page.render(document))
+        streams.write_out(page.render(document))
         return
     _show(document, as_json, verbose=verbose, rules=rules)
 
@@ -171,7 +161,7 @@ def advise(
 @app.command(add_help_option=False)
 def catalog(
     ctx: typer.Context,
-    kind: Annotated[str | None, typer.Argument(metavar="hardware|models|engines|levers", show_default=False)] = None,
+    kind: Annotated[str | None, typer.Argument(metavar="KIND", show_default=False)] = None,
     name: Annotated[str | None, typer.Argument(metavar="NAME", show_default=False)] = None,
     seed: Seed = "0",
     as_json: AsJson = False,
@@ -180,15 +170,15 @@ def catalog(
 ) -> None:
     """What devices, models, engines and levers are known, and where each figure comes from."""
     from breakeven import api, entries
-    from breakeven import catalog as known
 
     _whole(seed, "--seed")
-    _one_of(kind, "catalog", entries.KINDS)
+    wanted = None if kind is None else entries.kind_named(kind)
+    _one_of(wanted, "catalog", entries.KINDS)
     levers = api.levers()
-    names: dict[entries.Kind, Iterable[str]] = {
-        each: tuple(levers) if each == "levers" else known.names(each) for each in entries.KINDS if kind in (None, each)
-    }
+    names = {each: entries.names_of(each, levers, api.OBJECTIVES) for each in entries.KINDS if wanted in (None, each)}
     if name is not None:
+        for each, known in names.items():
+            _one_of(name if each in entries.WORDS else None, each, known)
         names = {each: (api.lever_named(name).name if each == "levers" else name,) for each in names}
     _show(entries.compose_catalog(names, levers, _language(ctx)), as_json, verbose=name is not None)
 
@@ -209,16 +199,24 @@ def schema(
 
     _whole(seed, "--seed")
     if not write and to is None:
-        _print(json.render(document.json_schema()))
+        streams.write_out(json.render(document.json_schema()))
         return
     folder = Path(to or REFERENCE)
     if not folder.is_dir():
         raise InputError("no_reference_folder", path=str(folder))
     for name in document.PUBLISHED:
-        try:
-            (folder / name).write_text(json.render(document.json_schema(name)), encoding="utf-8")
-        except OSError as error:
-            raise InputError("cannot_write", path=str(folder / name), reason=error.strerror or "") from None
+        _write(folder / name, json.render(document.json_schema(name)))
+
+
+def _write(path: Path, words: str) -> None:
+    """Write a whole file or leave the one that is there."""
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        unfinished.write_text(words, encoding="utf-8")
+        unfinished.replace(path)
+    except OSError as error:
+        unfinished.unlink(missing_ok=True)
+        raise InputError("cannot_write", path=str(path), reason=error.strerror or "") from None
 
 
 def _flags(params: Mapping[str, Any]) -> dict[str, object]:
@@ -264,30 +262,23 @@ def _show(document: Any, as_json: bool, **options: bool) -> None:
     if as_json:
         from breakeven.renderers import json
 
-        _print(json.render(document))
+        streams.write_out(json.render(document))
         return
     from breakeven.canvas import wants_colour
     from breakeven.renderers import terminal
 
     width = get_terminal_size((100, 24)).columns
-    _print(terminal.render(document, width=width, colour=wants_colour(sys.stdout.isatty()), **options))
-
-
-def _print(words: str) -> None:
-    sys.stdout.write(words)
-
-
-def _plain(error: UnicodeError) -> tuple[str, int]:
-    if not isinstance(error, UnicodeEncodeError):
-        raise error
-    return "".join(PLAIN.get(sign, "?") for sign in error.object[error.start : error.end]), error.end
+    streams.write_out(terminal.render(document, width=width, colour=wants_colour(streams.is_terminal()), **options))
 
 
 def _without_language(arguments: Sequence[str]) -> list[str]:
     """The arguments without a ``--lang`` before the verb: as an option there it would make typer load its validator, 0.1 s."""
-    rest = list(arguments)
-    while rest and rest[0].partition("=")[0] == "--lang":
-        del rest[: 1 if "=" in rest[0] else 2]
+    rest, at = list(arguments), 0
+    while at < len(rest) and rest[at].startswith("-"):
+        if rest[at].partition("=")[0] == "--lang":
+            del rest[at : at + (1 if "=" in rest[at] else 2)]
+        else:
+            at += 1
     return rest or ["--help"]
 
 
@@ -319,7 +310,7 @@ def usage_line(error: Any, language: str) -> str:
     if kind == "NoSuchOption":
         return _unknown("option", error.option_name, getattr(error, "possibilities", None) or (), language)
     if kind == "BadOptionUsage":
-        return say("cli.value_needed", language, option=error.option_name)
+        return say("cli.value_unwanted" if "take" in reason else "cli.value_needed", language, option=error.option_name)
     if found := re.match(r"No such command '([^']+)'", reason):
         verbs = [command.callback.__name__ for command in app.registered_commands if command.callback is not None]
         return _unknown("command", found[1], get_close_matches(found[1], verbs), language)
@@ -347,7 +338,8 @@ def run(arguments: Sequence[str]) -> int:
         with command.make_context("breakeven", _without_language(arguments)) as context:
             context.meta["language"] = language
             command.invoke(context)
-        sys.stdout.flush()
+    except streams.UnwrittenError as error:
+        return _complain(say("cli.cannot_write", language, reason=error), USAGE_EXIT)
     except BreakevenError as error:
         return _complain(text(error.message, language), error.exit_code)
     except typer.Exit as exit_:
@@ -360,23 +352,21 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _complain(line: str, code: int) -> int:
-    sys.stderr.write(say("cli.complaint", line=" ".join(line.split())) + "\n")
+    streams.complain(line)
     return code
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """The program ``breakeven``."""
-    codecs.register_error("breakeven", _plain)
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="breakeven")
+    streams.prepare()
     try:
         code = run(sys.argv[1:] if arguments is None else arguments)
-        sys.stdout.flush()
     except BrokenPipeError:
-        # The reader of a pipe has left: nothing is wrong, and Python must not complain when it closes stdout.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader of a pipe has left: nothing is wrong.
+        streams.silence(sys.stdout)
         code = 0
+    except KeyboardInterrupt:
+        code = INTERRUPTED_EXIT
     sys.exit(code)
 
 

@@ -13,7 +13,7 @@ from breakeven import advice as a
 from breakeven import catalog
 from breakeven import document as d
 from breakeven.messages import Message, say, text
-from breakeven.phrasing import asked, boundary_words, headline, lever_title, operating_sentence, pays_where
+from breakeven.phrasing import DOES_NOT_FIT, asked, boundary_words, headline, lever_title, operating_sentence, pays_where
 from breakeven.spec.deployment import Deployment
 from breakeven.spec.hardware import Device
 from breakeven.spec.model import Model
@@ -97,16 +97,19 @@ def _gain(gain: a.Gain, language: Language) -> d.Gain:
     )
 
 
-def _gains(metrics: Mapping[a.Metric, a.Gain], language: Language) -> dict[str, d.Gain]:
+def _gains(one: a.LeverAdvice | a.Alternative, language: Language) -> dict[str, d.Gain]:
+    """Gains by metric; what does not fit has none."""
+    metrics = {} if one.verdict == DOES_NOT_FIT else one.metrics
     return {name: _gain(metrics[name], language) for name in a.METRICS if name in metrics}
 
 
 def _combination(combination: a.Combination) -> d.Combination:
+    known = combination.metrics if combination.fits else {}
     return d.Combination(
         levers=list(combination.levers),
         meets_slo=combination.meets_slo,
         fits=combination.fits,
-        metrics={name: _interval(combination.metrics[name]) for name in a.METRICS if name in combination.metrics},
+        metrics={name: _interval(known[name]) for name in a.METRICS if name in known},
     )
 
 
@@ -147,12 +150,12 @@ def _ledgers(advice: a.Advice) -> d.Ledgers:
     )
 
 
-def _boundary(boundary: a.Boundary, language: Language) -> d.Boundary:
+def _boundary(boundary: a.Boundary, threshold: float, language: Language) -> d.Boundary:
     return d.Boundary(
         axis=boundary.axis,
         metric=boundary.metric,
         here=sure(boundary.here),
-        sentence=boundary_words(boundary, language),
+        sentence=boundary_words(boundary, threshold, language),
         looked_at=(sure(boundary.looked_at[0]), sure(boundary.looked_at[1])),
         break_even=[d.BreakEven(value=sure(b.value), low=figure(b.low), high=figure(b.high)) for b in boundary.break_even],
         pays_on=[(figure(low), figure(high)) for low, high in boundary.pays_on],
@@ -181,16 +184,16 @@ def against(verdict: str, metrics: Mapping[a.Metric, a.Gain]) -> list[str]:
     return [name for name, gain in known.items() if side == -1 and gain.verdict == "pays"]
 
 
-def _lever(advice: a.LeverAdvice, language: Language, rules: Iterable[a.RuleOfThumb]) -> d.Lever:
+def _lever(advice: a.LeverAdvice, whole: a.Advice, language: Language) -> d.Lever:
     return d.Lever(
         lever=advice.lever,
         title=lever_title(advice.lever, advice.setting, language),
         state=advice.state,
         setting=advice.setting,
         verdict=advice.verdict,
-        metrics=_gains(advice.metrics, language),
+        metrics=_gains(advice, language),
         against=against(advice.verdict, advice.metrics),
-        boundaries=[_boundary(boundary, language) for boundary in advice.boundaries],
+        boundaries=[_boundary(boundary, whole.threshold, language) for boundary in advice.boundaries if advice.verdict != DOES_NOT_FIT],
         pays_where=pays_where(advice, language),
         ledger=advice.ledger,
         because=_said(advice.because, language),
@@ -205,12 +208,12 @@ def _lever(advice: a.LeverAdvice, language: Language, rules: Iterable[a.RuleOfTh
             d.Alternative(
                 setting=other.setting,
                 verdict=other.verdict,
-                metrics=_gains(other.metrics, language),
+                metrics=_gains(other, language),
                 because=_said(other.because, language),
             )
             for other in advice.alternatives
         ],
-        rules_of_thumb=[rule.id for rule in rules if advice.lever in RULES_OF.get(rule.id, (advice.lever,))],
+        rules_of_thumb=[rule.id for rule in _rules(whole) if advice.lever in RULES_OF.get(rule.id, (advice.lever,))],
         measure_next=_measure(advice.measure_next, language),
         schedule=advice.schedule,
         extra=plain(advice.extra, language),
@@ -224,15 +227,16 @@ def _notes(notes: Mapping[str, Message], engines: Iterable[str], language: Langu
 def _best(advice: a.Advice, language: Language) -> d.Best:
     best = advice.best
     one = _combination(best.combination)
-    changes = list(_changes(advice, dict(name.split(":", 1) for name in one.levers), language))
+    changes = list(_changes(advice, dict(name.split(":", 1) for name in one.levers), language)) if one.fits else []
     return d.Best(
         levers=one.levers,
         titles=[title for title, _ in changes],
         metrics=one.metrics,
         meets_slo=one.meets_slo,
         fits=one.fits,
-        set={engine: flags.strip() for engine, flags in best.set.items()},
+        set={engine: flags.strip() for engine, flags in best.set.items() if one.fits},
         notes=list(dict.fromkeys(note for _, note in changes if note)),
+        undecided=list(best.undecided),
         all=[_combination(combination) for combination in best.all],
     )
 
@@ -262,6 +266,11 @@ def _check(item: a.CheckItem, language: Language) -> d.CheckItem:
     )
 
 
+def _rules(advice: a.Advice) -> tuple[a.RuleOfThumb, ...]:
+    """The rules of thumb; they have no figures where nothing runs."""
+    return advice.rules if advice.ledgers.memory.fits else ()
+
+
 def _rule(rule: a.RuleOfThumb, language: Language) -> d.RuleOfThumb:
     return d.RuleOfThumb(
         id=rule.id, value=figure(rule.value), agrees=rule.agrees, says=text(rule.says, language), breaks=text(rule.breaks, language)
@@ -286,10 +295,10 @@ def compose(advice: a.Advice, language: Language = "en") -> d.Document:
         objective_metric={"latency": "e2e"}.get(advice.objective, advice.objective),
         objective_reason=text(advice.objective_reason, language),
         threshold=advice.threshold,
-        levers=[_lever(lever, language, advice.rules) for lever in advice.levers.values()],
+        levers=[_lever(lever, advice, language) for lever in advice.levers.values()],
         best=_best(advice, language),
         checklist=[_check(item, language) for item in advice.checklist],
-        rules_of_thumb=[_rule(rule, language) for rule in advice.rules],
+        rules_of_thumb=[_rule(rule, language) for rule in _rules(advice)],
         how_sure=text(advice.how_sure, language),
         warnings=list(dict.fromkeys(_said(advice.warnings, language))),
         draws=advice.draws,

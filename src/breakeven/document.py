@@ -18,6 +18,10 @@ EXPLANATION_SCHEMA: Final = "breakeven.explanation/1"
 CATALOG_SCHEMA: Final = "breakeven.catalog/1"
 
 
+Kind = Literal["hardware", "models", "engines", "levers", "axes", "objectives", "weight_formats", "kv_formats"]
+"""What the catalogue lists."""
+
+
 class Interval(Struct, frozen=True, kw_only=True):
     """A median and its 90 % interval."""
 
@@ -42,7 +46,7 @@ class Input(Struct, frozen=True, kw_only=True):
 
 
 class OperatingPoint(Struct, frozen=True, kw_only=True):
-    """Where the deployment stands: times of one replica, rates of all replicas."""
+    """Where the deployment stands: times of one replica, rates of all replicas. What does not fit has no times and no rates."""
 
     effective_batch: float | None
     limited_by: LimitedBy
@@ -141,7 +145,10 @@ class BreakEven(Struct, frozen=True, kw_only=True):
 
 
 class Boundary(Struct, frozen=True, kw_only=True):
-    """A lever along one axis; ``null`` ends are the open ends of the range looked at."""
+    """A lever along one axis: where its gain is 1, and where its median gain reaches the threshold.
+
+    ``null`` ends are the open ends of the range looked at.
+    """
 
     axis: Axis
     metric: str
@@ -194,6 +201,7 @@ class Lever(Struct, frozen=True, kw_only=True):
     """Metrics that move against the verdict."""
     boundaries: list[Boundary]
     pays_where: str
+    """The nearest places where the median gain reaches the threshold; the verdict asks for more, nine chances in ten."""
     ledger: str
     because: list[str]
     notes: list[str]
@@ -236,6 +244,8 @@ class Best(Struct, frozen=True, kw_only=True):
     set: dict[str, str]
     notes: list[str]
     """What is to be done beside the flags."""
+    undecided: list[str]
+    """Undecided levers that the set changes all the same, since no other set keeps the SLO."""
     all: list[Combination]
 
 
@@ -300,9 +310,9 @@ class ExplanationDocument(Struct, frozen=True, kw_only=True):
 
 
 class CatalogEntry(Struct, frozen=True, kw_only=True):
-    """One device, model, engine or lever, with the source of each value."""
+    """One thing that has a name here, with the source of each value."""
 
-    kind: Literal["hardware", "models", "engines", "levers"]
+    kind: Kind
     name: str
     title: str
     summary: dict[str, Any]

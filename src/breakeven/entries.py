@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal
+from typing import Any, get_args
 
 from breakeven import catalog
+from breakeven.advice import AXES
 from breakeven.compose import Language, plain
-from breakeven.document import CatalogDocument, CatalogEntry
+from breakeven.document import CatalogDocument, CatalogEntry, Kind
 from breakeven.efficiencies import table
 from breakeven.kernels import kv_kernel, kv_names, weight_kernel, weight_names
 from breakeven.lever import Lever
@@ -15,9 +16,29 @@ from breakeven.messages import say, text
 from breakeven.spec.hardware import Device
 from breakeven.spec.model import Model
 
-Kind = Literal["hardware", "models", "engines", "levers"]
-KINDS: tuple[Kind, ...] = ("hardware", "models", "engines", "levers")
+KINDS: tuple[Kind, ...] = get_args(Kind)
 THEORY = "docs/theory/levers.md"
+WORDS: tuple[Kind, ...] = ("axes", "objectives", "weight_formats", "kv_formats")
+"""Kinds whose names have a meaning and no figures of their own."""
+OTHER_WORDS: Mapping[str, Kind] = {"device": "hardware", "devices": "hardware", "axis": "axes"}
+
+
+def kind_named(word: str) -> str:
+    """The kind a word stands for, in the singular too; a word that names none stays as it is."""
+    plural = OTHER_WORDS.get(word, f"{word}s")
+    return plural if plural in KINDS and word not in KINDS else word
+
+
+def names_of(kind: Kind, levers: Mapping[str, Lever], objectives: Mapping[str, str]) -> tuple[str, ...]:
+    """All names of a kind."""
+    ours: dict[Kind, Iterable[str]] = {
+        "levers": levers,
+        "axes": AXES,
+        "objectives": objectives,
+        "weight_formats": weight_names(),
+        "kv_formats": kv_names(),
+    }
+    return tuple(ours[kind] if kind in ours else catalog.names(kind))
 
 
 def compose_catalog(kinds: Mapping[Kind, Iterable[str]], levers: Mapping[str, Lever], language: Language = "en") -> CatalogDocument:
@@ -31,7 +52,21 @@ def _entry(kind: Kind, name: str, levers: Mapping[str, Lever], language: Languag
         return _device(catalog.load("hardware", name), language)
     if kind == "models":
         return _model(catalog.load("models", name), language)
-    return _engine(name, language) if kind == "engines" else _lever(levers[name], language)
+    if kind == "engines":
+        return _engine(name, language)
+    return _lever(levers[name], language) if kind == "levers" else _word(kind, name, language)
+
+
+def _word(kind: Kind, name: str, language: Language) -> CatalogEntry:
+    """A name that has a meaning and no figures of its own: an axis, an objective, a format."""
+    if kind == "axes":
+        title, means, source = say(f"report.axis_{name}", language), say(f"report.means_{name}", language), THEORY
+    elif kind == "objectives":
+        title, means, source = name, say(f"metric.goal_{name}", language), THEORY
+    else:
+        kernel = weight_kernel(name) if kind == "weight_formats" else kv_kernel(name)
+        title, means, source = kernel.title, say("report.format_bytes", language, bytes=kernel.bytes), kernel.source
+    return CatalogEntry(kind=kind, name=name, title=title, summary={"means": means}, values={"means": means}, sources={"means": source})
 
 
 def _device(device: Device, language: Language) -> CatalogEntry:

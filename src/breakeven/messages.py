@@ -7,8 +7,10 @@ A message is a key and its values; the words live in ``locale/<language>/<area>.
 
 from __future__ import annotations
 
+import re
 import string
 import tomllib
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -17,6 +19,11 @@ from importlib import resources
 from breakeven import units
 
 LANGUAGES = ("en", "zh")
+UNPRINTABLE = ("Cc", "Cf", "Cs", "Zl", "Zp")
+"""Unicode categories of what is not seen, but does something: controls, directions, halves of a pair, line ends."""
+
+HAN_GAP = re.compile(r"(?<=[\u3400-\u9fff]) (?=[\u3400-\u9fff])")
+"""A single blank between two Chinese characters: none is written there, whatever a hole was filled with."""
 
 
 @dataclass(frozen=True)
@@ -59,9 +66,23 @@ def catalogue(language: str) -> Mapping[str, str]:
     return found
 
 
+def printable(words: str, keep: str = "") -> str:
+    r"""Words without control characters: what a terminal would obey is written out, but for the characters kept.
+
+    >>> printable("a\x1b[31m\nb")
+    'a\\x1b[31m\\nb'
+    """
+    return "".join(_escaped(sign) if unicodedata.category(sign) in UNPRINTABLE and sign not in keep else sign for sign in words)
+
+
+def _escaped(sign: str) -> str:
+    return sign.encode("unicode_escape").decode()
+
+
 def text(message: Message, language: str = "en") -> str:
     """The sentence in the language asked for."""
-    return _UnitFormatter(language).vformat(catalogue(language)[message.key], (), dict(message.values))
+    said = _UnitFormatter(language).vformat(catalogue(language)[message.key], (), dict(message.values))
+    return HAN_GAP.sub("", said) if language == "zh" else said
 
 
 def say(key: str, language: str = "en", **values: object) -> str:

@@ -10,22 +10,29 @@ from breakeven.messages import say
 from breakeven.spec.deployment import Deployment
 from breakeven.spec.model import TENSOR_CLASSES, Model
 from breakeven.stats import Range, Spread, Value
-from breakeven.units import significant
+from breakeven.units import number_text, rate_text, significant
 from breakeven.words import joined, without_unit_of
 
 SHORT_DTYPES = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}
+DOES_NOT_FIT = "does_not_fit"
 SETTINGLESS = ("prefix_cache",)
+
+
+def _given(value: float) -> str:
+    """A number as it was given, to four figures, without an exponent."""
+    written = significant(value, 4)
+    return rate_text(value) if "e-" in written else written
 
 
 def quantity(value: Value, language: str) -> str:
     """An input that may be uncertain, in few words."""
     if isinstance(value, Range):
-        return say("report.range", language, low=significant(value.low, 4), high=significant(value.high, 4))
+        return say("report.range", language, low=_given(value.low), high=_given(value.high))
     if isinstance(value, Spread):
-        return say("report.spread", language, mean=significant(value.mean, 4), p95=significant(value.p95, 4))
+        return say("report.spread", language, mean=_given(value.mean), p95=_given(value.p95))
     if isinstance(value, (int, float)):
-        return significant(float(value), 4)
-    return say("report.range", language, low=significant(float(value.min()), 4), high=significant(float(value.max()), 4))
+        return _given(float(value))
+    return say("report.range", language, low=_given(float(value.min())), high=_given(float(value.max())))
 
 
 def weights_format(model: Model, quantization: str | None) -> str:
@@ -90,11 +97,12 @@ def asked(deployment: Deployment, language: str) -> str:
 
 
 def operating_sentence(advice: Advice, language: str) -> str:
-    """How many sequences decode together, and what decides it."""
+    """How many sequences decode together (the median of the draws, as the levers have it), and what decides it."""
     point = advice.operating_point
     if not advice.ledgers.memory.fits:
         return say("report.nothing_runs", language)
-    batch = significant(round(point.effective_batch) if point.effective_batch >= 10 else point.effective_batch, 2)
+    known = point.effective_batch_interval.median
+    batch = number_text(point.effective_batch if known is None else known)
     together = say("report.alone" if batch == "1" else "report.together", language, batch=batch)
     sentence = say(
         f"report.limited_{point.limited_by}",
@@ -159,8 +167,8 @@ def _nearest_interval(boundary: Boundary, language: str) -> str:
 
 
 def pays_where(advice: LeverAdvice, language: str) -> str:
-    """The nearest two boundaries of a lever: what must hold for it to go on paying, or what would make it pay."""
-    if not advice.boundaries:
+    """The nearest two boundaries of a lever: what must hold for its median gain to stay at the threshold, or what would bring it there."""
+    if not advice.boundaries or advice.verdict == DOES_NOT_FIT:
         return say("report.pays_unknown", language)
     bounded = sorted((b for b in advice.boundaries if _ends(b)), key=_nearness)
     if not bounded:
@@ -174,8 +182,8 @@ def pays_where(advice: LeverAdvice, language: str) -> str:
     return say("report.pays_both" if holding else "report.pays_either", language, first=phrases[0], second=phrases[1])
 
 
-def boundary_words(boundary: Boundary, language: str) -> str:
-    """The break-evens along one axis and where on it the lever pays."""
+def boundary_words(boundary: Boundary, threshold: float, language: str) -> str:
+    """The break-evens along one axis and where on it the median gain reaches the threshold."""
 
     def place(value: float | None) -> str:
         return say("report.open_end", language) if value is None else axis_value(boundary.axis, value, language)
@@ -184,7 +192,8 @@ def boundary_words(boundary: Boundary, language: str) -> str:
         say("report.break_even_point", language, value=place(b.value), low=place(b.low), high=place(b.high)) for b in boundary.break_even
     ]
     low, high = boundary.looked_at
-    found = ", ".join(points) or say("report.break_even_none", language, low=place(low), high=place(high))
+    found = say("report.list_join", language).join(points) or say("report.break_even_none", language, low=place(low), high=place(high))
     pays = say("report.list_join", language).join(_interval(boundary.axis, low, high, language) for low, high in boundary.pays_on)
     key = "report.break_even_pays" if pays else "report.break_even_line"
-    return say(key, language, axis=say(f"report.axis_{boundary.axis}", language), points=found, here=place(boundary.here), pays=pays)
+    axis, here = say(f"report.axis_{boundary.axis}", language), say(f"report.axis_value_{boundary.axis}", language, value=boundary.here)
+    return say(key, language, axis=axis, points=found, here=here, pays=pays, threshold=threshold)

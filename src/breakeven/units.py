@@ -53,7 +53,9 @@ def _scaled(value: float, steps: tuple[tuple[float, str], ...], digits: int = 3)
 
 def bytes_text(value: float) -> str:
     """Bytes in decimal units."""
-    return _scaled(value, ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B"))) if not 0 < value < 1 else "< 1 B"
+    if 0 < value < 1:
+        return "< 1 B"
+    return _scaled(value, ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")))
 
 
 def time_text(seconds: float) -> str:

@@ -7,9 +7,13 @@ from collections.abc import Callable, Iterator, Sequence
 from breakeven import catalog
 from breakeven.document import Alternative, Best, CatalogEntry, Document, Gain, Interval, Lever, Line, Memory, RuleOfThumb
 from breakeven.messages import say
-from breakeven.units import WRITERS, bytes_text, gain_text, significant
+from breakeven.units import LEAST, WRITERS, bytes_text, gain_text, significant
 
 NOTHING = "—"
+WORDS_ONLY = ("axes", "objectives", "weight_formats", "kv_formats")
+"""Kinds of the catalogue whose entries have a sentence, no figures."""
+LISTED = 8
+"""Numbers of a list that are shown one by one; a longer list is counted, with its ends."""
 
 
 def joined(parts: Sequence[str]) -> str:
@@ -25,13 +29,27 @@ def half_interval(gain: Gain) -> str:
     return "" if half == "0.00" else f"±{half.removeprefix('0')}"
 
 
+def _brief(value: float | None) -> str:
+    """An end of an interval to two figures."""
+    return "∞" if value is None else f"{value:,.0f}" if value >= 10 else f"{value:.2g}" if value >= LEAST else "0"
+
+
+def spread_words(gain: Gain) -> str:
+    """How sure a gain is: half of its 90 % interval, or the interval's ends where that half says nothing (more than half the gain)."""
+    if gain.gain is None or gain.low is None:
+        return ""
+    if gain.high is None or gain.high - gain.low > gain.gain:
+        return f"{_brief(gain.low)}–{_brief(gain.high)}"
+    return half_interval(gain)
+
+
 def gain_words(gain: Gain | None, language: str) -> str:
-    """A gain with its half interval, as a table shows it."""
+    """A gain and how sure it is, as a table shows it."""
     if gain is None:
         return NOTHING
     if gain.gain is None:
         return say("report.unbounded", language) if gain.note is None else NOTHING
-    return f"{gain_text(gain.gain)} {half_interval(gain)}".rstrip()
+    return f"{gain_text(gain.gain)} {spread_words(gain)}".rstrip()
 
 
 def memory_words(memory: Memory, devices: int, language: str) -> str:
@@ -46,7 +64,8 @@ def memory_words(memory: Memory, devices: int, language: str) -> str:
         "capacity": memory.capacity_bytes * devices,
     }
     if not memory.fits:
-        return say("report.memory_does_not_fit", language, **values)
+        key = "report.memory_does_not_fit_draft" if memory.draft_weight_bytes else "report.memory_does_not_fit"
+        return say(key, language, **values)
     used = without_unit_of(bytes_text(values["used"]), bytes_text(values["pool"]))
     key = "report.memory_line_draft" if memory.draft_weight_bytes else "report.memory_line"
     return say(key, language, **(values | {"used": used}))
@@ -76,15 +95,24 @@ def rule_words(rule: RuleOfThumb, language: str) -> str:
     return say("report.rule_line", language, says=rule.says, agrees=agrees)
 
 
+def reasons(one: Lever | Alternative) -> list[str]:
+    """Why; of what does not fit there is nothing more to say."""
+    return one.because[:1] if one.verdict == "does_not_fit" else one.because
+
+
 def because_words(lever: Lever, language: str, shown: Sequence[str] = ()) -> str:
     """Why, and which metrics go the other way besides those ``shown`` in the table."""
-    parts = [*lever.because[:2], *lever.notes]
+    if lever.verdict == "does_not_fit":
+        return joined(reasons(lever))
+    parts = [*reasons(lever)[:2], *lever.notes]
     told = [*shown, "cost"] if "throughput" in lever.against else shown
-    for name in (name for name in lever.against if name not in told or (lever.metrics[name].gain or 1) > 1):
-        gain = lever.metrics[name]
-        if gain.gain is not None:
-            key = "report.against" if gain.gain < 1 else "report.despite"
-            parts.append(say(key, language, metric=say(f"metric.{name}", language), gain=gain.gain))
+    named = [(name, lever.metrics[name].gain) for name in lever.against]
+    known = [(say(f"metric.{name}", language), gain, name not in told) for name, gain in named if gain is not None]
+    worse = [say("report.against", language, metric=metric, gain=gain) for metric, gain, untold in known if gain < 1 and untold]
+    better = [say("report.despite_one", language, metric=metric, gain=gain) for metric, gain, _ in known if gain >= 1]
+    parts += worse
+    if better:
+        parts.append(say("report.despite", language, gains=say("report.list_join", language).join(better)))
     mark = say("report.measure_mark", language) if lever.verdict == "undecided" and lever.measure_next is not None else ""
     return f"{joined(parts)}  {mark}".strip()
 
@@ -95,12 +123,17 @@ def table_metrics(document: Document) -> list[str]:
 
 
 def best_words(document: Document) -> str:
-    """What the best set of levers gives."""
+    """What the best set of levers gives, if it changes something, and whether it keeps the SLO."""
     best, language = document.best, document.language
-    known = [(name, best.metrics[name]) for name in table_metrics(document) if name in best.metrics]
+    if not best.fits:
+        return ""
+    known = [(name, best.metrics[name]) for name in table_metrics(document) if name in best.metrics and best.titles]
     parts = [_best_metric(name, found, language) for name, found in known if found.median is not None]
     if best.meets_slo is not None:
         parts.append(say("report.best_slo_met" if best.meets_slo else "report.best_slo_missed", language))
+    if best.undecided:
+        titles = [lever.title for lever in document.levers if lever.lever in best.undecided]
+        parts.append(say("report.best_undecided", language, levers=say("report.list_join", language).join(titles)))
     return joined(parts)
 
 
@@ -116,7 +149,7 @@ def _figure(gain: Gain, language: str) -> str:
 
 
 def _end(value: float | None) -> str:
-    return "∞" if value is None else f"{value:.2f}"
+    return "∞" if value is None else f"{value:,.2f}"
 
 
 def checklist_words(document: Document) -> str:
@@ -136,6 +169,8 @@ def checklist_words(document: Document) -> str:
 def summary_words(entry: CatalogEntry, language: str) -> str:
     """A catalogue entry's main figures in a line."""
     figures = entry.summary
+    if entry.kind in WORDS_ONLY:
+        return " · ".join(str(value) for value in figures.values())
     if entry.kind == "engines":
         return say("report.catalog_engine", language, version=figures["version"], seqs=figures["max_num_seqs"], block=figures["block_size"])
     if entry.kind == "levers":
@@ -164,10 +199,12 @@ def point_words(document: Document) -> list[str]:
     ttft = say("report.point_ttft", language, ttft=point.ttft_s) if point.ttft_s is not None else ""
     if point.saturated and not ttft:
         ttft = say("report.point_ttft_unbounded", language)
+    is_asked = document.deployment["workload"]["request_rate"] is not None
+    rate = "report.point_rate_asked" if is_asked else "report.point_rate"
     parts = [
         say("report.point_times", language, tpot=point.tpot_s) if point.tpot_s is not None else "",
         ttft,
-        say("report.point_rate", language, rate=point.output_tokens_per_s) if point.output_tokens_per_s is not None else "",
+        say(rate, language, rate=point.output_tokens_per_s) if point.output_tokens_per_s is not None else "",
         say("report.point_prefill", language, share=point.prefill_share) if point.prefill_share else "",
         say("report.point_round", language, tokens=point.tokens_per_round) if (point.tokens_per_round or 1) > 1 else "",
     ]
@@ -220,9 +257,14 @@ def metric_words(lever: Lever, metric: str, language: str) -> str:
 
 def best_title(best: Best, language: str) -> str:
     """What the best set of levers changes."""
-    if best.titles:
-        return say("report.best_rest", language, levers=" + ".join(best.titles))
-    return say("report.best_none" if best.fits else "report.best_does_not_fit", language)
+    if not best.fits:
+        return say("report.best_does_not_fit", language)
+    return say("report.best_rest", language, levers=" + ".join(best.titles)) if best.titles else say("report.best_none", language)
+
+
+def pays_column_words(document: Document) -> str:
+    """What the last column of the lever table says: where the median gain reaches the threshold."""
+    return say("report.pays_column", document.language, threshold=document.threshold)
 
 
 def measurements(document: Document) -> list[tuple[str, str]]:
@@ -261,17 +303,28 @@ def value_words(value: object, language: str) -> str:
     """A resolved input, whatever its shape."""
     if isinstance(value, bool):
         return say("report.yes" if value else "report.no", language)
-    if isinstance(value, dict):
+    if isinstance(value, dict) and value:
         return ", ".join(f"{key} {value_words(item, language)}" for key, item in value.items() if item is not None)
     if isinstance(value, list):
-        return ", ".join(value_words(item, language) for item in value)
+        return _list_words(value, language)
+    if value is None or value in ("", {}):
+        return say("report.not_given", language)
     return significant(value, 6) if isinstance(value, float) else str(value)
 
 
+def _list_words(values: list[object], language: str) -> str:
+    if len(values) > LISTED and all(isinstance(value, (int, float)) for value in values):
+        first, last = value_words(values[0], language), value_words(values[-1], language)
+        return say("report.many_values", language, count=len(values), first=first, last=last)
+    return ", ".join(value_words(item, language) for item in values) or say("report.not_given", language)
+
+
 def line_value(line: Line) -> str:
-    """The value of a line of arithmetic, in its unit."""
+    """The value of a line of arithmetic, in its unit, with its figures however small it is: it is there to be checked."""
     if line.value is None:
         return "∞"
+    if line.unit == "number":
+        return significant(line.value)
     writer = WRITERS.get(line.unit)
     return writer(line.value) if writer else f"{significant(line.value)} {line.unit}".rstrip()
 
@@ -288,6 +341,8 @@ def flag_words(engine: str, flags: str, notes: Sequence[str], language: str) -> 
 def best_flag_words(document: Document, laid_out: Callable[[str], str] = str) -> list[str]:
     """What to type for the best set."""
     best = document.best
+    if not best.fits:
+        return []
     return [flag_words(engine, laid_out(flags), best.notes, document.language) for engine, flags in best.set.items()]
 
 
@@ -301,4 +356,4 @@ def alternative_words(other: Alternative, language: str) -> str:
     """Another setting: its verdict, its gains and why."""
     shown = [name for name in ("tpot", "throughput") if name in other.metrics]
     gains = [f"{say(f'metric.{name}', language)} {gain_words(other.metrics[name], language)}" for name in shown]
-    return joined([other.setting, say(f"report.verdict_{other.verdict}", language), *gains, *other.because])
+    return joined([other.setting, say(f"report.verdict_{other.verdict}", language), *gains, *reasons(other)])

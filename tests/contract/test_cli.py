@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from breakeven import cli, registry
+from breakeven import cli, entries, registry
 from breakeven.document import PUBLISHED, json_schema
 from breakeven.renderers import json as json_renderer
 
@@ -80,7 +81,7 @@ BAD = {
     "unknown verb": ["advice"],
     "unknown language": ["advise", *GOOD, "--lang", "fr"],
     "language without name": ["--lang"],
-    "unknown part of the catalogue": ["catalog", "engine"],
+    "unknown part of the catalogue": ["catalog", "weather"],
     "unknown entry": ["catalog", "hardware", "h1000"],
 }
 
@@ -98,6 +99,20 @@ def test_a_mistake_is_one_line_and_exit_2(
     assert "Traceback" not in err
     if language == "zh" and "lang" not in " ".join(arguments):
         assert re.search(r"[一-鿿]", err), err
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_what_was_typed_cannot_steer_the_terminal(language: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments in (["advise", *GOOD, "--model", "a\x1b[31m\nb\u202e\udcff"], ["x\x1b[2J"], ["advise", *GOOD, "--\x07x"]):
+        code, _, err = run(capsys, *arguments, *(["--lang", language] if arguments[0] == "advise" else []))
+        assert code == 2 and err.endswith("\n")
+        assert not re.search(r"[\x00-\x1f\x7f-\x9f\u202e\ud800-\udfff]", err.removesuffix("\n")), repr(err)
+    assert "a\\x1b[31mb\\u202e\\udcff" in run(capsys, "advise", *GOOD, "--model", "a\x1b[31mb\u202e\udcff")[2]
+
+
+def test_a_switch_takes_no_value_and_an_option_needs_one(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "no value" in run(capsys, "advise", "--json=x")[2]
+    assert "needs a value" in run(capsys, "advise", "--model")[2]
 
 
 def test_a_near_name_is_offered(capsys: pytest.CaptureFixture[str]) -> None:
@@ -198,7 +213,7 @@ def test_the_language_is_chosen_before_or_after_the_verb_and_by_the_environment(
     monkeypatch.delenv("BREAKEVEN_LANG")
     monkeypatch.setenv("LANG", "zh_CN.UTF-8")
     asked.append(run(capsys, "catalog")[1])
-    assert len(set(asked)) == 1 and "设备" in asked[0]
+    assert len(set(asked)) == 1 and "加速卡" in asked[0]
     assert "Devices" in run(capsys, "catalog", "--lang", "en")[1]
 
 
@@ -223,6 +238,41 @@ def test_a_closed_pipe_ends_quietly() -> None:
     )
     assert done.stderr == b""
     assert done.stdout.count(b"\n") == 1
+
+
+PRINTING = {
+    "advise": ["advise", *GOOD, *FEW],
+    "json": ["advise", *GOOD, *FEW, "--json"],
+    "catalog": ["catalog"],
+    "help": ["--help"],
+    "version": ["--version"],
+    "schema": ["schema"],
+}
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no full device here")
+@pytest.mark.parametrize("way", ["> /dev/full", ">&-"])
+@pytest.mark.parametrize("arguments", PRINTING.values(), ids=PRINTING.keys())
+def test_output_that_cannot_be_written_is_one_line_and_exit_2(arguments: list[str], way: str) -> None:
+    command = shlex.join([sys.executable, "-m", "breakeven.cli", *arguments])
+    done = subprocess.run(["bash", "-c", f"{command} {way}"], capture_output=True, check=False, encoding="utf-8")
+    assert done.returncode == 2
+    assert re.fullmatch(r"breakeven: cannot write [^\n]+\n", done.stderr), done.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no full device here")
+@pytest.mark.parametrize("way", ["2> /dev/full", "2>&-", ">&- 2>&-", "> /dev/full 2> /dev/full"])
+def test_an_error_that_cannot_be_told_is_exit_2_all_the_same(way: str) -> None:
+    wrong = shlex.join([sys.executable, "-m", "breakeven.cli", "catalog", "weather"])
+    assert subprocess.run(["bash", "-c", f"{wrong} {way}"], capture_output=True, check=False).returncode == 2
+
+
+def test_an_interrupt_before_the_program_is_loaded_is_130_and_silent(tmp_path: Path) -> None:
+    (tmp_path / "typer.py").write_text("raise KeyboardInterrupt\n")
+    script = "import sys; from breakeven.cli import main; main(['--version'])"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])}
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=False, env=environment)
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
 
 
 def test_a_terminal_that_knows_only_ascii_still_gets_the_report() -> None:
@@ -259,7 +309,7 @@ def test_schema_writes_into_the_docs_of_a_checkout_or_where_it_is_told(
     (tmp_path / "elsewhere").mkdir()
     assert run(capsys, "schema", "--write") == (0, "", "")
     assert run(capsys, "schema", "--to", "elsewhere") == (0, "", "")
-    for folder in ("docs/reference", "elsewhere"):
+    for folder in ("docs/reference", "elsewhere"):  # whole files and nothing beside them
         assert {path.name for path in (tmp_path / folder).iterdir()} == set(PUBLISHED)
         for name in PUBLISHED:
             assert json.loads((tmp_path / folder / name).read_text(encoding="utf-8")) == json_schema(name)
@@ -291,12 +341,46 @@ def test_every_verb_takes_json_language_and_seed(verb: str, capsys: pytest.Captu
 
 def test_the_catalogue_lists_devices_models_engines_and_levers_each_with_sources(capsys: pytest.CaptureFixture[str]) -> None:
     read = json.loads(run(capsys, "catalog", "--json")[1])["entries"]
-    assert {entry["kind"] for entry in read} == {"hardware", "models", "engines", "levers"}
+    assert {entry["kind"] for entry in read} == set(entries.KINDS)
     assert all(entry["sources"] and entry["title"] and entry["values"] for entry in read)
     page = run(capsys, "catalog")[1]
     assert all(title in page for title in ("TensorRT-LLM", "KV quantisation", "H100 SXM", "llama-3.1-70b"))
     assert "{dtype: fp8}" in " ".join(run(capsys, "catalog", "levers", "kv_quant")[1].split())
+    assert all(name in page for name in ("prefix_hit_rate", "cost per token", "int4_marlin", "KV cache formats"))
     assert run(capsys, "catalog", "levers", "magic")[0] == 2 and run(capsys, "catalog", "engines", "magic")[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("singular", "plural"), [("model", "models"), ("engine", "engines"), ("lever", "levers"), ("device", "hardware"), ("axis", "axes")]
+)
+def test_a_part_of_the_catalogue_may_be_named_in_the_singular(singular: str, plural: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(capsys, "catalog", singular) == run(capsys, "catalog", plural)
+
+
+@pytest.mark.parametrize("kind", ["axes", "objectives", "weight_formats", "kv_formats"])
+def test_a_name_without_figures_has_its_meaning(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
+    names = [entry["name"] for entry in json.loads(run(capsys, "catalog", kind, "--json")[1])["entries"]]
+    assert run(capsys, "catalog", kind, names[0])[0] == 0
+    code, _, err = run(capsys, "catalog", kind, "magic")
+    assert code == 2 and all(name in err for name in names)
+
+
+def test_what_does_not_fit_has_no_times_no_rates_and_no_gains(capsys: pytest.CaptureFixture[str]) -> None:
+    large = ["advise", "--model", "llama-3.1-405b", "--hardware", "h100-sxm", "--rate", "1", "--input", "1000", "--output", "200", *FEW]
+    read = json.loads(run(capsys, *large, "--json")[1])
+    point = read["operating_point"]
+    assert point["effective_batch"] == 0
+    assert all(value is None for name, value in point.items() if name.endswith("_s"))
+    assert not any(lever["metrics"] or lever["boundaries"] for lever in read["levers"]) and read["rules_of_thumb"] == []
+    assert (read["best"]["fits"], read["best"]["titles"], read["best"]["metrics"], read["best"]["set"]) == (False, [], {}, {})
+    page = run(capsys, *large, "-v")[1]
+    assert "no set of levers fits" in page and "×" not in page.split("Best together")[0].split("H100 SXM")[1]
+
+
+def test_a_draft_that_does_not_fit_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    draft = '{"method": "draft_model", "model": "llama-3.1-70b", "num_speculative_tokens": 3}'
+    told = " ".join(run(capsys, "advise", *GOOD, *FEW, "--speculative", draft)[1].split())
+    assert "weights 16.1 GB + draft 141 GB + reserve" in told
 
 
 def test_markdown_is_the_report_as_a_page(capsys: pytest.CaptureFixture[str]) -> None:

@@ -20,7 +20,7 @@ from breakeven.entries import compose_catalog
 from breakeven.messages import LANGUAGES, Message, say
 from breakeven.renderers import json as json_renderer
 from breakeven.renderers import markdown, terminal
-from breakeven.words import gain_words
+from breakeven.words import because_words, gain_words, value_words
 
 ANSI = re.compile(r"\x1b\[")
 UP = "▲△↑⬆"
@@ -115,6 +115,48 @@ class TestTerminal:
 
     def test_half_of_the_interval_stands_beside_the_gain(self, document: Document) -> None:
         assert "×1.37 ±.09" in terminal.render(document)
+
+    def test_the_last_column_says_where_the_median_reaches_the_threshold(self, advice: Advice) -> None:
+        for language, words in (("en", "Median ≥ +25 %"), ("zh", "中位收益 ≥25 %")):
+            document = compose(replace(advice, threshold=0.25), language)  # type: ignore[arg-type]
+            assert words in terminal.render(document) and words in markdown.render(document)
+            assert "≥" in document.levers[0].boundaries[0].sentence and "25 %" in document.levers[0].boundaries[0].sentence
+
+    def test_a_batch_is_written_in_one_way(self, advice: Advice) -> None:
+        page = terminal.render(compose(advice), verbose=True)
+        assert "31.2 sequences decode together" in page and "here 31.2" in page
+
+    def test_what_is_asked_for_is_not_called_what_can_be_sustained(self, advice: Advice) -> None:
+        assert "2,400 tok/s asked" in terminal.render(compose(advice))
+        load = replace(advice.deployment.workload, request_rate=None, concurrency=8.0)
+        closed = replace(advice, deployment=replace(advice.deployment, workload=load))
+        assert "tok/s asked" not in terminal.render(compose(closed))
+
+    def test_a_set_that_changes_what_is_undecided_says_so(self, advice: Advice) -> None:
+        document = compose(replace(advice, best=replace(advice.best, undecided=("speculation",))))
+        assert document.best.undecided == ["speculation"]
+        told = " ".join(terminal.render(document).split())
+        assert "only sets with undecided levers meet the SLO: speculation eagle3 k=3" in told
+
+    def test_where_no_set_fits_nothing_else_is_said_of_the_best(self, advice: Advice) -> None:
+        nowhere = replace(advice.best, combination=replace(advice.best.combination, fits=False))
+        document = compose(replace(advice, best=nowhere))
+        for page in (terminal.render(document), markdown.render(document)):
+            assert "no set of levers fits" in page and "×1.46" not in page and "--quantization fp8" not in page
+
+    def test_the_slo_that_no_set_keeps_is_said_to_be_missed(self, advice: Advice) -> None:
+        missed = replace(advice.best, combination=replace(advice.best.combination, meets_slo=False))
+        assert "no set meets the SLO; this is the best of them" in " ".join(terminal.render(compose(replace(advice, best=missed))).split())
+
+    def test_an_slo_that_is_missed_is_told_where_nothing_changes_too(self, advice: Advice) -> None:
+        same = replace(advice.best.combination, levers=("prefix_cache:on",), meets_slo=False)
+        page = " ".join(terminal.render(compose(replace(advice, best=replace(advice.best, combination=same)))).split())
+        assert "nothing to change" in page and "no set meets the SLO" in page and "×1.46" not in page
+
+    def test_a_name_cannot_steer_the_terminal(self, advice: Advice) -> None:
+        named = replace(advice.deployment, model=replace(advice.deployment.model, name="a\x1b[31mb"))
+        page = terminal.render(compose(replace(advice, deployment=named)))
+        assert "\x1b" not in page and "a\\x1b[31mb" in page
 
     def test_the_replica_is_summed_and_that_is_said(self, document: Document) -> None:
         page = terminal.render(document)
@@ -254,6 +296,47 @@ def test_a_gain_without_bound_is_said_and_an_absent_one_is_a_dash() -> None:
     assert gain_words(None, "en") == "—"
     assert gain_words(Gain(gain=None, low=None, high=None, verdict="pays"), "en") == "without bound"
     assert gain_words(Gain(gain=1.2, low=1.2, high=1.2, verdict="pays"), "en") == "×1.20"
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "told"),
+    [
+        (1.1, 1.3, "×1.20 ±.10"),
+        (0.7, 1.8, "×1.20 ±.55"),
+        (0.4, 23.8, "×1.20 0.4–24"),
+        (0.001, 1.9, "×1.20 0–1.9"),
+        (0.4, None, "×1.20 0.4–∞"),
+        (1.2, 1.2, "×1.20"),
+    ],
+)
+def test_half_of_an_interval_that_is_wider_than_the_gain_says_nothing(low: float, high: float | None, told: str) -> None:
+    from breakeven.document import Gain
+
+    for language in LANGUAGES:
+        assert gain_words(Gain(gain=1.2, low=low, high=high, verdict="undecided"), language) == told
+
+
+def test_a_value_that_is_not_there_and_one_of_many_parts_are_said_in_a_word() -> None:
+    assert (value_words(None, "en"), value_words({}, "zh"), value_words([], "en")) == ("not given", "未给出", "not given")
+    assert value_words([float(n) for n in range(5, 106)], "en") == "101 quantiles, 5 … 105"
+    assert value_words([1.0, 2.0], "en") == "1, 2"
+    assert value_words([True] * 3, "en") == "yes, yes, yes"
+
+
+def test_no_blank_stands_between_two_chinese_characters(advice: Advice) -> None:
+    document = compose(advice, "zh")
+    told = [lever.pays_where for lever in document.levers] + [b.sentence for lever in document.levers for b in lever.boundaries]
+    assert any("batch <" in words for words in told)
+    assert not [words for words in told if re.search(r"[\u4e00-\u9fff] [\u4e00-\u9fff]", words)]
+    assert say("judge.measure_run", "zh", setting="前缀缓存").count(" 前缀缓存") == 0
+
+
+def test_several_metrics_that_go_the_other_way_share_their_yet(advice: Advice) -> None:
+    good = {name: Gain(gain=1.5, low=1.4, high=1.6, verdict="pays") for name in ("throughput", "capacity")}
+    flat = replace(advice.levers["weight_quant"], verdict="does_not_pay", metrics=good)
+    for language, yet in (("en", "yet Throughput ×1.50, Capacity ×1.50"), ("zh", "但吞吐 ×1.50、可容序列数 ×1.50")):
+        document = compose(replace(advice, levers={"weight_quant": flat}), language)  # type: ignore[arg-type]
+        assert because_words(document.levers[0], language).endswith(yet)
 
 
 def test_a_figure_that_must_be_finite_and_is_not_is_a_bug() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from breakeven.units import GB, GIB, bytes_text, gain_text, percent_text, significant, time_text, tokens_text
+from breakeven.units import GB, GIB, bytes_text, gain_text, number_text, percent_text, rate_text, significant, time_text, tokens_text
 
 
 def test_a_gigabyte_is_not_a_gibibyte() -> None:
@@ -17,7 +17,8 @@ def test_a_gigabyte_is_not_a_gibibyte() -> None:
     (bytes_text, 0, "0 B"), (time_text, 0.0241, "24.1 ms"), (time_text, 1.5, "1.5 s"), (time_text, 2e-5, "20 µs"), (time_text, 7200, "2 h"),
     (gain_text, 1.376, "×1.38"), (gain_text, float("inf"), "×∞"), (percent_text, 0.305, "30 %"), (percent_text, 0.0042, "0.42 %"),
     (tokens_text, 7800, "7,800"), (tokens_text, 131072, "131k"), (significant, 1234567.0, "1,234,567"), (significant, 0.12345, "0.123"),
-    (significant, float("-inf"), "−∞"),
+    (significant, float("-inf"), "−∞"), (number_text, 1.4e-9, "< 0.01"), (number_text, 0, "0"), (number_text, 7.859, "7.86"),
+    (bytes_text, 0.198, "< 1 B"), (percent_text, 1e-9, "< 0.01 %"), (time_text, 1e-12, "< 0.01 µs"), (rate_text, 1.5e-5, "0.000015"),
 ])  # fmt: skip
 def test_a_quantity_reads_as(write, value, text) -> None:
     assert write(value) == text

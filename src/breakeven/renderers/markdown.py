@@ -39,13 +39,14 @@ def _ledgers(document: Document) -> list[str]:
 def _levers(document: Document) -> list[str]:
     language = document.language
     metrics = words.table_metrics(document)
-    names = ("report.lever", "report.verdict", *(f"metric.{metric}" for metric in metrics), "report.pays_column", "report.because")
+    before = ("report.lever", "report.verdict", *(f"metric.{metric}" for metric in metrics))
+    titles = [*(say(name, language) for name in before), words.pays_column_words(document), say("report.because", language)]
     rows = []
     for lever in document.levers:
         gains = [words.metric_words(lever, name, language) for name in metrics]
         verdict = say(f"report.verdict_{lever.verdict}", language)
         rows.append((words.title_words(lever, language), verdict, *gains, lever.pays_where, words.because_words(lever, language, metrics)))
-    return _table([say(name, language) for name in names], rows)
+    return _table(titles, rows)
 
 
 def _answer(document: Document) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import get_args
 
 from rich.cells import cell_len
 from rich.console import RenderableType
@@ -11,8 +12,8 @@ from rich.text import Text
 
 from breakeven import words
 from breakeven.canvas import DIM, WIDEST, folded, glued, grid, indented, labels, rule, written
-from breakeven.document import CatalogDocument, CatalogEntry, Document, ExplanationDocument, Lever, Line, RuleOfThumb
-from breakeven.messages import say
+from breakeven.document import CatalogDocument, CatalogEntry, Document, ExplanationDocument, Kind, Lever, Line, RuleOfThumb
+from breakeven.messages import printable, say
 
 BAR = 18
 LEDGER_COLOURS = {"memory": "blue", "bandwidth": "cyan", "compute": "magenta", "interconnect": "yellow"}
@@ -57,7 +58,7 @@ def _report(document: Document, width: int) -> Iterator[RenderableType]:
 
 
 def _header(document: Document, width: int) -> Iterator[RenderableType]:
-    left, right = document.title.deployment, document.title.workload
+    left, right = printable(document.title.deployment), printable(document.title.workload)
     gap = width - cell_len(left) - cell_len(right)
     if gap >= 3:
         yield Text.assemble((left, "bold"), " " * gap, right)
@@ -105,8 +106,9 @@ def _levers(document: Document, width: int) -> Iterator[RenderableType]:
     language = document.language
     metrics, widths = _shape(document, width)
     head = grid(*widths)
-    names = ("report.lever", "report.verdict", *(f"metric.{metric}" for metric in metrics), "report.pays_column")
-    head.add_row(*(glued(say(name, language), style=DIM) for name in names))
+    names = ("report.lever", "report.verdict", *(f"metric.{metric}" for metric in metrics))
+    titles = [*(say(name, language) for name in names), words.pays_column_words(document)]
+    head.add_row(*(glued(title, style=DIM) for title in titles))
     yield head
     yield indented(glued(say("report.because", language), style=DIM))
     for lever in document.levers:
@@ -139,18 +141,18 @@ def _answer(document: Document, width: int) -> Table:
 
 def _best(document: Document, room: int) -> Text:
     best, language = document.best, document.language
-    said = Text().append(words.best_title(best, language), style="bold")
-    if best.titles and (gains := words.best_words(document)):
-        said.append("\n").append(gains)
+    said = Text().append(glued(words.best_title(best, language), style="bold"))
+    if gains := words.best_words(document):
+        said.append("\n").append(glued(gains))
     for flags in words.best_flag_words(document, lambda typed: folded(typed, room)):
-        said.append("\n").append(flags, style="cyan")
+        said.append("\n").append(glued(flags, style="cyan"))
     return said
 
 
 def _measure(document: Document, room: int) -> Text:
     said = Text()
     for sentence, command in words.measurements(document):
-        said.append("\n" if said else "").append(sentence).append("\n").append(folded(command, room), style="cyan")
+        said.append("\n" if said else "").append(glued(sentence)).append("\n").append(glued(folded(command, room), style="cyan"))
     return said or glued(say("report.measure_none", document.language))
 
 
@@ -163,21 +165,22 @@ def _details(document: Document) -> list[RenderableType]:
     draws = say("report.draws_line", language, draws=document.draws, seed=document.seed)
     sections: list[tuple[str, list[RenderableType]]] = [
         ("objective", [glued(words.objective_words(document)), glued(draws)]),
-        ("step_time", [glued(words.step_words(document))]),
-        ("intervals", [_lever_details(lever, language) for lever in document.levers]),
+        ("step_time", [glued(words.step_words(document))] if document.ledgers.memory.fits else []),
+        ("intervals", [glued(say("report.throughput_means", language)), *(_lever_details(lever, language) for lever in document.levers)]),
         ("check_list", [_checks(document)]),
         ("inputs", [_inputs(document)]),
     ]
     blocks: list[RenderableType] = []
-    for name, content in sections:
+    for name, content in ((name, content) for name, content in sections if content):
         blocks += [*_section(say(f"report.{name}", language)), *(indented(block) for block in content)]
     return blocks
 
 
 def _lever_details(lever: Lever, language: str) -> Table:
     table = grid(20, None)
+    told = words.reasons(lever) if lever.verdict == "does_not_fit" else [*lever.because, *lever.notes]
     table.add_row(glued(lever.title, style="bold"), glued(say("report.accuracy_line", language, accuracy=lever.accuracy)))
-    table.add_row(glued(say("report.because", language), style=DIM), glued(words.joined([*lever.because, *lever.notes])))
+    table.add_row(glued(say("report.because", language), style=DIM), glued(words.joined(told)))
     for name, gain in lever.metrics.items():
         table.add_row(glued(say(f"metric.{name}", language)), glued(words.interval_words(gain, language)))
     for boundary in lever.boundaries:
@@ -208,7 +211,7 @@ def _inputs(document: Document) -> Table:
 
 
 def _rules(rules: list[RuleOfThumb], language: str) -> list[RenderableType]:
-    blocks = _section(say("report.rules", language))
+    blocks = _section(say("report.rules", language)) if rules else []
     for thumb in rules:
         blocks.append(indented(glued(words.rule_words(thumb, language))))
         blocks.append(indented(glued(say("report.rule_breaks", language, breaks=thumb.breaks), style=DIM), 2))
@@ -251,7 +254,7 @@ def _arm_lines(off: Line | None, on: Line | None, language: str) -> Table:
 def _catalog(document: CatalogDocument, verbose: bool) -> list[RenderableType]:
     language = document.language
     blocks: list[RenderableType] = []
-    for kind in ("hardware", "models", "engines", "levers"):
+    for kind in get_args(Kind):
         entries = [entry for entry in document.entries if entry.kind == kind]
         if entries and not verbose:
             blocks += [
@@ -262,7 +265,7 @@ def _catalog(document: CatalogDocument, verbose: bool) -> list[RenderableType]:
     if verbose:
         for entry in document.entries:
             blocks += [
-                Text.assemble((entry.name, "bold"), "  ", entry.title),
+                Text.assemble(glued(entry.name, style="bold"), "  ", glued(entry.title)),
                 rule(),
                 _figures(entry, language),
                 *_sources(entry, language),

@@ -1,0 +1,82 @@
+"""Stdout and stderr as they come: full, closed, cut off, or of an old terminal that knows only ASCII."""
+
+from __future__ import annotations
+
+import codecs
+import errno
+import os
+import sys
+from typing import TextIO
+
+from breakeven.messages import printable, say
+
+PLAIN = {
+    "×": "x",
+    "±": "+-",
+    "≥": ">=",
+    "─": "-",
+    "█": "#",
+    "░": ".",
+    "·": "|",
+    "▼": "v",
+    "→": "->",
+    "←": "<-",
+    "–": "-",
+    "…": "...",
+    "−": "-",
+    "∞": "inf",
+}
+"""What stands for a sign that the terminal does not know."""
+
+
+class UnwrittenError(Exception):
+    """Stdout took no more; the reason is the system's."""
+
+
+def prepare() -> None:
+    """Let both streams write what they can where a sign is not known to them."""
+    codecs.register_error("breakeven", _plain)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="breakeven")
+
+
+def _plain(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return "".join(PLAIN.get(sign, "?") for sign in error.object[error.start : error.end]), error.end
+
+
+def write_out(words: str) -> None:
+    """Write on stdout, now."""
+    if sys.stdout is None:
+        raise UnwrittenError(os.strerror(errno.EBADF))
+    try:
+        sys.stdout.write(words)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        silence(sys.stdout)
+        raise UnwrittenError(error.strerror) from None
+
+
+def is_terminal() -> bool:
+    """Whether people read stdout as it comes."""
+    return sys.stdout is not None and sys.stdout.isatty()
+
+
+def silence(stream: TextIO) -> None:
+    """Send the rest of a stream nowhere: Python must not complain about it once more when it closes it."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def complain(line: str) -> None:
+    """One line on stderr, whatever was typed; where it cannot be written the exit code says it alone."""
+    if sys.stderr is None:
+        return
+    try:
+        sys.stderr.write(say("cli.complaint", line=printable(line)) + "\n")
+        sys.stderr.flush()
+    except OSError:
+        silence(sys.stderr)
