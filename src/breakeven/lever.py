@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from breakeven import catalog
 from breakeven.advice import Axis
 from breakeven.efficiencies import level, table
 from breakeven.evaluator import Point
@@ -47,11 +48,20 @@ class Lever:
     remove: Callable[[Deployment], Deployment]
     sigma: Callable[[Deployment, Point, Point], Sigma]
     """Of the on arm (deployment, point) against the off arm's point."""
-    flags: Callable[[Deployment, str], Mapping[str, str]]
-    unflags: Callable[[Deployment], Mapping[str, str]]
     because: Callable[[Deployment, Point, Point], tuple[Message, ...]]
     """One line first: the on deployment, off point, on point (medians)."""
     accuracy: Message
+    holes: Callable[[Deployment, str], tuple[str, Mapping[str, object]]] | None = None
+    """The entry of a setting in the engines' tables of flags, and what fills its holes, where that is not the setting itself."""
+
+    def flags(self, d: Deployment, setting: str) -> Mapping[str, str]:
+        """Engine to what is typed to turn a setting on."""
+        entry, values = self.holes(d, setting) if self.holes is not None else (setting, {})
+        return catalog.flags(self.name, "on", entry, **values)
+
+    def unflags(self) -> Mapping[str, str]:
+        """Engine to what is typed to turn the lever off."""
+        return catalog.flags(self.name, "off")
 
 
 def called(lever: str, setting: str) -> Message:

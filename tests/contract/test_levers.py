@@ -88,9 +88,7 @@ def test_a_lever_says_what_it_is(name: str) -> None:
     assert lever.name == name
     assert module.__doc__
     assert lever.ledger in ("memory", "bandwidth", "compute", "interconnect")
-    assert all(
-        getattr(module, each).__doc__ for each in ("setting_on", "candidates", "apply", "remove", "sigma", "flags", "unflags", "because")
-    )
+    assert all(getattr(module, each).__doc__ for each in ("setting_on", "candidates", "apply", "remove", "sigma", "because"))
     assert table("sigma")[name]
 
 
@@ -133,7 +131,7 @@ def test_edits_are_pure_and_idempotent(name: str, where: str) -> None:
             assert lever.setting_on(lever.remove(on)) is None
         assert lever.remove(lever.remove(on)) == lever.remove(on)
         lever.flags(on, setting)
-        lever.unflags(on)
+        lever.unflags()
     assert d == before
 
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 
-from breakeven import catalog
 from breakeven.evaluator import Point, evaluate
 from breakeven.lever import DRAFTING, Candidate, Lever, Sigma, sigma_of
 from breakeven.messages import Message
@@ -54,16 +52,6 @@ def sigma(d: Deployment, off: Point, on: Point) -> Sigma:
     return Sigma(step=sigma_of("batching", "step", d) * min(1.0, moved / FULL_SIGMA_AT))
 
 
-def flags(d: Deployment, setting: str) -> Mapping[str, str]:
-    """The flag of each engine."""
-    return catalog.flags("batching", "on", setting)
-
-
-def unflags(d: Deployment) -> Mapping[str, str]:
-    """The cap in force."""
-    return {}
-
-
 def because(d: Deployment, off: Point, on: Point) -> tuple[Message, ...]:
     """What limits the batch."""
 
@@ -87,8 +75,6 @@ LEVER = Lever(
     apply=apply,
     remove=remove,
     sigma=sigma,
-    flags=flags,
-    unflags=unflags,
     because=because,
     accuracy=Message("lever.accuracy_exact"),
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -63,16 +62,6 @@ def sigma(d: Deployment, off: Point, on: Point) -> Sigma:
     return Sigma(step=found, prefill=found)
 
 
-def flags(d: Deployment, setting: str) -> Mapping[str, str]:
-    """The flag of each engine that has the format."""
-    return catalog.flags("kv_quant", "on", setting)
-
-
-def unflags(d: Deployment) -> Mapping[str, str]:
-    """The flag that turns it off."""
-    return catalog.flags("kv_quant", "off")
-
-
 def because(d: Deployment, off: Point, on: Point) -> tuple[Message, ...]:
     """KV's share of the bytes read, whether the pool binds, and what a kernel costs."""
 
@@ -96,8 +85,6 @@ LEVER = Lever(
     apply=apply,
     remove=remove,
     sigma=sigma,
-    flags=flags,
-    unflags=unflags,
     because=because,
     accuracy=Message("lever.accuracy_not_checked"),
 )

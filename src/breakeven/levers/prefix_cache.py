@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -49,16 +48,6 @@ def sigma(d: Deployment, off: Point, on: Point) -> Sigma:
     return Sigma(step=sigma_of("prefix_cache", "step", d), prefill=sigma_of("prefix_cache", "prefill", d))
 
 
-def flags(d: Deployment, setting: str) -> Mapping[str, str]:
-    """The flag of each engine."""
-    return catalog.flags("prefix_cache", "on")
-
-
-def unflags(d: Deployment) -> Mapping[str, str]:
-    """The flag that turns it off."""
-    return catalog.flags("prefix_cache", "off")
-
-
 def because(d: Deployment, off: Point, on: Point) -> tuple[Message, ...]:
     """The hit rate, and how much of the device's time prefill is."""
     share = float(np.median(off.prefill_share))
@@ -77,8 +66,6 @@ LEVER = Lever(
     apply=apply,
     remove=remove,
     sigma=sigma,
-    flags=flags,
-    unflags=unflags,
     because=because,
     accuracy=Message("lever.accuracy_exact"),
 )

@@ -90,7 +90,7 @@ def candidates(d: Deployment) -> tuple[Candidate, ...]:
 def _refusal(d: Deployment, method: str) -> Message | None:
     """Why the engine or the model does not have a method."""
     entry = sheet()[method]
-    if d.engine.name not in _flags(d, Speculative(method=method, num_speculative_tokens=USUAL_K)):
+    if d.engine.name not in LEVER.flags(d, name_of(method, USUAL_K)):
         return Message("lever.spec_no_engine", {"engine": catalog.engine_title(d.engine.name), "method": method})
     if entry.get("head") in ("eagle", "eagle3") and head_of(d, method) is None and not _in_force(d, method):
         return Message("lever.spec_no_head", {"method": method, "model": d.model.name})
@@ -182,19 +182,11 @@ def sigma(d: Deployment, off: Point, on: Point) -> Sigma:
     return Sigma(step=square**0.5)
 
 
-def flags(d: Deployment, setting: str) -> Mapping[str, str]:
-    """The flag of each engine that has the method."""
-    return _flags(d, parse(setting))
-
-
-def _flags(d: Deployment, spec: Speculative) -> Mapping[str, str]:
+def holes(d: Deployment, setting: str) -> tuple[str, Mapping[str, object]]:
+    """The method's entry, and its numbers and head."""
+    spec = parse(setting)
     numbers = {"k": spec.num_speculative_tokens, "rows": spec.rows, "topk": spec.topk}
-    return catalog.flags("speculation", "on", spec.method, **numbers, model=head_of(d, spec.method) or "MODEL")
-
-
-def unflags(d: Deployment) -> Mapping[str, str]:
-    """Leave the speculative flags out."""
-    return catalog.flags("speculation", "off")
+    return spec.method, {**numbers, "model": head_of(d, spec.method) or "MODEL"}
 
 
 def because(d: Deployment, off: Point, on: Point) -> tuple[Message, ...]:
@@ -244,8 +236,7 @@ LEVER = Lever(
     apply=apply,
     remove=remove,
     sigma=sigma,
-    flags=flags,
-    unflags=unflags,
+    holes=holes,
     because=because,
     accuracy=Message("lever.accuracy_exact"),
 )

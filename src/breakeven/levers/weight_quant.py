@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -65,16 +64,6 @@ def sigma(d: Deployment, off: Point, on: Point) -> Sigma:
     return Sigma(step=found, prefill=found)
 
 
-def flags(d: Deployment, setting: str) -> Mapping[str, str]:
-    """The flag of each engine that has the family."""
-    return catalog.flags("weight_quant", "on", setting)
-
-
-def unflags(d: Deployment) -> Mapping[str, str]:
-    """Serve the 16-bit checkpoint."""
-    return catalog.flags("weight_quant", "off")
-
-
 def because(d: Deployment, off: Point, on: Point) -> tuple[Message, ...]:
     """The weights' share of the bytes, the roof in force, and what does not shrink."""
     weights, kv = read_bytes(off)
@@ -99,8 +88,6 @@ LEVER = Lever(
     apply=apply,
     remove=remove,
     sigma=sigma,
-    flags=flags,
-    unflags=unflags,
     because=because,
     accuracy=Message("lever.accuracy_not_checked"),
 )
