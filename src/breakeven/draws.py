@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from zlib import crc32
 
 import numpy as np
@@ -11,8 +11,11 @@ import numpy as np
 from breakeven import stats
 from breakeven.stats import Array, Value
 
+KEPT = 1024
+"""Named quantities whose draws are kept: those of a few dozen seeds."""
 
-@cache
+
+@lru_cache(maxsize=KEPT)
 def _normal(size: int, seed: int, name: str) -> Array:
     drawn = stats.normal_draws(size, np.random.default_rng([seed, crc32(name.encode())]))
     drawn.setflags(write=False)
