@@ -129,6 +129,15 @@ def measure_map(side: int = 100) -> Figure:
     return at_most("map", best_of(gains, rounds=3), "s", 2.0)
 
 
+def measure_trace() -> Figure:
+    """The Azure trace where it is at hand, else the one of the examples, which is a tenth of it."""
+    from breakeven import traces
+
+    azure = Path(os.environ.get("BREAKEVEN_SHARED", ROOT.parent / "shared")) / "data/traces/azure_2023_conv.csv"
+    path = azure if azure.exists() else ROOT / "examples/llama-70b-chat-trace.csv"
+    return at_most("trace", best_of(lambda: traces.read(path)), "s", 0.3)
+
+
 # Processes first: a child inherits the resident size of this process, which numpy would raise.
 BENCHES: dict[str, Callable[[], Figure]] = {
     "help": measure_help,
@@ -137,6 +146,7 @@ BENCHES: dict[str, Callable[[], Figure]] = {
     "pinned": measure_pinned,
     "solved": measure_solved,
     "map": measure_map,
+    "trace": measure_trace,
 }
 
 

@@ -252,6 +252,8 @@ class Best:
     """Engine to the whole change of flags."""
     all: tuple[Combination, ...]
     """Every combination, best first."""
+    max_request_rate_per_s: float | None = None
+    """Requests a second the set sustains, all replicas; None where the workload states no requests, or the set does not fit."""
     undecided: tuple[str, ...] = ()
     """Undecided levers that the set changes all the same, since no other set keeps the SLO."""
 

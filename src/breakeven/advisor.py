@@ -12,7 +12,7 @@ from breakeven.advice import Alternative, LeverAdvice, Metric, Verdict
 from breakeven.boundaries import boundaries
 from breakeven.draws import Draws
 from breakeven.evaluator import Point, evaluate
-from breakeven.judge import Arms, arms, gains, lever_verdict
+from breakeven.judge import LOW, Arms, arms, gains, lever_verdict, quantile
 from breakeven.lattice import Choice
 from breakeven.lever import Candidate, Lever
 from breakeven.measure import measure_next
@@ -52,7 +52,7 @@ def best_arms(lever: Lever, d: Deployment, q: Question) -> tuple[Arms, tuple[Alt
     judged = [_judge_setting(lever, off, setting, base, q) for setting in usable]
     if not judged:
         return None
-    judged.sort(key=lambda pair: (pair[0].setting != on_now, RANK[pair[1].verdict], -_careful(pair[1], q.metric)))
+    judged.sort(key=lambda pair: (pair[0].setting != on_now, RANK[pair[1].verdict], -_careful(pair[0], pair[1], q.metric)))
     (chosen, _), *others = judged
     refused = (c for c in candidates if c.setting not in usable)
     return chosen, (*(alternative for _, alternative in others), *(alternative for c in refused for alternative in _refused_setting(c)))
@@ -70,8 +70,13 @@ def _refused_setting(c: Candidate) -> tuple[Alternative, ...]:
     return () if c.refused is None else (Alternative(setting=c.setting, metrics={}, verdict="not_supported", because=(c.refused,)),)
 
 
-def _careful(alternative: Alternative, metric: Metric) -> float:
-    """The low end of its gain, by which settings of one verdict are ranked: a sure gain before a larger unsure one."""
+def _careful(a: Arms, alternative: Alternative, metric: Metric) -> float:
+    """The low end of its gain, by which settings of one verdict are ranked: a sure gain before a larger unsure one.
+
+    Against an arm that does not fit every gain is without bound; then it is what the setting serves.
+    """
+    if not a.fits_off:
+        return quantile(a.point_on.throughput, LOW)
     found = alternative.metrics.get(metric)
     if found is None:
         return 0.0
@@ -120,18 +125,18 @@ def advise_lever(lever: Lever, d: Deployment, q: Question) -> tuple[LeverAdvice,
 def _reasons(lever: Lever, a: Arms) -> tuple[Message, ...]:
     reasons = lever.because(a.on, a.point_off, a.point_on)
     if a.fits_on and not a.fits_off:
-        return (
-            Message(
-                "judge.fits_only_with", {"weights": a.point_off.room.weight_bytes + a.point_off.room.draft_bytes, "usable": _usable(a.off)}
-            ),
-            *reasons,
-        )
+        return (_does_not_fit("fits_only_with", a.off, a.point_off), *reasons)
     if not a.fits_on:
-        return (
-            Message("judge.does_not_fit", {"weights": a.point_on.room.weight_bytes + a.point_on.room.draft_bytes, "usable": _usable(a.on)}),
-            *reasons,
-        )
+        return (_does_not_fit("does_not_fit", a.on, a.point_on), *reasons)
     return reasons
+
+
+def _does_not_fit(key: str, d: Deployment, p: Point) -> Message:
+    """The arithmetic of what does not fit: a batch of which the pool holds some, or the weights."""
+    fits = float(np.median(p.room.fits_sequences))
+    if p.demand.batch is not None and fits >= 1.0:
+        return Message(f"judge.batch_{key}", {"batch": float(np.median(p.demand.batch)), "fits": fits})
+    return Message(f"judge.{key}", {"weights": p.room.weight_bytes + p.room.draft_bytes, "usable": _usable(d)})
 
 
 def _usable(d: Deployment) -> float:

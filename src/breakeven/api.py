@@ -7,12 +7,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from breakeven import advice as results
 from breakeven import registry
 from breakeven.advice import Advice, Axis, LeverAdvice, Metric
-from breakeven.advisor import Question, advise_lever, best_arms
+from breakeven.advisor import Question, advise_lever, best_arms, refusal_of
 from breakeven.boundaries import boundary as boundary_of
 from breakeven.checklist import checklist
 from breakeven.draws import Draws
@@ -22,19 +20,18 @@ from breakeven.evaluator import evaluate as evaluate_point
 from breakeven.explanation import explain as explain_lever
 from breakeven.judge import Arms, default_objective, metric_of
 from breakeven.lattice import Choice, best
-from breakeven.lever import Lever
+from breakeven.lever import Lever, called
 from breakeven.messages import Message
 from breakeven.rules import rules
-from breakeven.spec.check import check_deployment
+from breakeven.spec.check import check_deployment, check_draw_axis, has_arrays
 from breakeven.spec.deployment import Deployment
 from breakeven.spec.engine import Engine
 from breakeven.spec.hardware import Device, Hardware
 from breakeven.spec.model import Model
-from breakeven.standing import how_sure, operating_point
+from breakeven.standing import how_sure, operating_point, overload
 from breakeven.standing import warnings as warnings_of
 from breakeven.statement import check, ledgers
 
-NUMBERS = ("input_tokens", "output_tokens", "request_rate", "concurrency", "batch", "context_tokens", "prefix_hit_rate")
 THRESHOLD = 0.10
 DRAWS = 512
 LATTICE_DRAWS = 128
@@ -94,6 +91,7 @@ def evaluate(deployment: Deployment, *, draws: int = 0, seed: int = 0, exact: bo
     check_deployment(deployment)
     if draws < 0:
         raise InputError("draws_out_of_range", value=draws)
+    check_draw_axis(deployment, draws)
     return evaluate_point(deployment, Draws(draws, _checked_seed(seed)), exact=exact)
 
 
@@ -139,8 +137,9 @@ def boundary(
     """Break-evens of a lever along an axis, and where it pays."""
     if axis not in results.AXES:
         raise UnknownNameError("axis", axis, results.AXES)
-    question, _ = _question(deployment, _middle(deployment, threshold, draws), objective, threshold, Draws(draws, _checked_seed(seed)))
-    found = boundary_of(_chosen(deployment, lever, question), axis, question.metric, threshold, question.thin)
+    possible, _ = without_the_impossible(deployment)
+    question, _ = _question(possible, _middle(possible, threshold, draws), objective, threshold, Draws(draws, _checked_seed(seed)))
+    found = boundary_of(_chosen(possible, lever, question), axis, question.metric, threshold, question.thin)
     if found is None:
         raise InputError("axis_without_meaning", axis=axis, lever=lever)
     return found
@@ -157,8 +156,9 @@ def explain(
     seed: int = 0,
 ) -> results.Explanation:
     """The arithmetic of a lever in the median world; of the setting that :func:`advise` would choose unless one is named."""
-    question, _ = _question(deployment, _middle(deployment, threshold, draws), objective, threshold, Draws(draws, _checked_seed(seed)))
-    return explain_lever(lever_named(lever), deployment, setting or _chosen(deployment, lever, question).setting)
+    possible, _ = without_the_impossible(deployment)
+    question, _ = _question(possible, _middle(possible, threshold, draws), objective, threshold, Draws(draws, _checked_seed(seed)))
+    return explain_lever(lever_named(lever), possible, setting or _chosen(possible, lever, question).setting)
 
 
 def advise(
@@ -171,37 +171,53 @@ def advise(
     warnings: tuple[Message, ...] = (),
 ) -> Advice:
     """Where the deployment stands, which levers pay, by how much and up to where, and what to measure next."""
-    middle = _middle(deployment, threshold, draws)
-    check(middle, deployment)
-    question, reason = _question(deployment, middle, objective, threshold, Draws(draws, _checked_seed(seed)))
+    check_deployment(deployment)
+    possible, refused = without_the_impossible(deployment)
+    middle = _middle(possible, threshold, draws)
+    check(middle, possible)
+    question, reason = _question(possible, middle, objective, threshold, Draws(draws, _checked_seed(seed)))
     metric = question.metric
-    point = evaluate_point(deployment, question.draws)
-    check(point, deployment)
-    books = ledgers(middle, deployment)
+    point = evaluate_point(possible, question.draws)
+    check(point, possible)
+    books = ledgers(middle, possible)
     found: dict[str, LeverAdvice] = {}
     choices: list[Choice] = []
     for name, lever in levers().items():
-        advised, choice = advise_lever(lever, deployment, question)
+        advised, choice = advise_lever(lever, deployment if name in refused else possible, question)
         found[name] = advised
         if choice is not None:
             choices.append(choice)
+    chosen = best(possible, choices, metric, threshold, Draws(min(draws, LATTICE_DRAWS), seed))
     middles = {name: value.metrics[metric].gain or 1.0 for name, value in found.items() if metric in value.metrics}
     return Advice(
         deployment=deployment,
         objective=objective or {"e2e": "latency"}.get(metric, metric),
         objective_reason=reason,
         threshold=threshold,
-        operating_point=operating_point(point, middle, deployment),
+        operating_point=operating_point(point, middle, possible),
         ledgers=books,
         levers=found,
-        best=best(deployment, choices, metric, threshold, Draws(min(draws, LATTICE_DRAWS), seed)),
+        best=chosen,
         checklist=checklist(deployment, books.bandwidth.kv_share),
-        rules=rules(middle, deployment, middles),
-        warnings=(*warnings, *warnings_of(deployment, middle)),
+        rules=rules(middle, possible, middles),
+        warnings=(*warnings, *refused.values(), *warnings_of(possible, middle), *overload(chosen, middle)),
         how_sure=how_sure(deployment),
         draws=draws,
         seed=seed,
     )
+
+
+def without_the_impossible(d: Deployment) -> tuple[Deployment, dict[str, Message]]:
+    """The deployment without levers that are set but not to be had there, and what to say of each: no figure counts on them."""
+    check_deployment(d)
+    refused: dict[str, Message] = {}
+    for name, lever in levers().items():
+        setting = lever.setting_on(d)
+        reason = None if setting is None else refusal_of(lever.candidates(d), setting)
+        if setting is not None and reason is not None:
+            refused[name] = Message("judge.warn_not_counted", {"setting": called(name, setting), "reason": reason})
+            d = lever.remove(d)
+    return d, refused
 
 
 def engine(name: str = "vllm", version: str | None = None, device: Device | None = None, **settings: Any) -> Engine:
@@ -215,7 +231,7 @@ def _middle(d: Deployment, threshold: float, draws: int) -> Point:
     """The median world of a deployment that has passed its checks. What is judged is one deployment: arrays are for ``evaluate``."""
     check_deployment(d)
     _check_arguments(threshold, draws)
-    if any(isinstance(getattr(d.workload, name), np.ndarray) for name in NUMBERS):
+    if has_arrays(d):
         raise InputError("arrays_only_evaluate")
     return evaluate_point(d)
 

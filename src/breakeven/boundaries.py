@@ -11,6 +11,8 @@ from breakeven.evaluator import evaluate
 from breakeven.judge import NOTHING, Arms, gain_draws, noise_of, quantile
 from breakeven.stats import Array
 
+SOME = 1e-6
+"""At a threshold of 0 a gain has still to be one: no change never pays."""
 BETWEEN = 5
 """Further points between two neighbours of a grid where the curve crosses a level between them."""
 
@@ -132,7 +134,8 @@ def boundary(arms: Arms, axis: Axis, objective: Metric, threshold: float, draws:
     middle = gain_along(arms, axis, where.values, metric, MEDIAN)
     if middle is None:
         return None
-    values, fine = _sharpened(arms, where, metric, middle, (1.0, 1.0 + threshold))
+    level = 1.0 + max(threshold, SOME)
+    values, fine = _sharpened(arms, where, metric, middle, (1.0, level))
     even = break_evens(values, fine, logarithmic=where.logarithmic)
     wide = gain_along(arms, axis, where.values, metric, draws) if spread and len(even) else None
     found = tuple(
@@ -145,7 +148,7 @@ def boundary(arms: Arms, axis: Axis, objective: Metric, threshold: float, draws:
         axis=axis,
         metric=metric,
         break_even=found,
-        pays_on=pays_on(values, fine, 1.0 + threshold, logarithmic=where.logarithmic),
+        pays_on=pays_on(values, fine, level, logarithmic=where.logarithmic),
         looked_at=(float(where.values[0]), float(where.values[-1])),
         here=where.here,
     )

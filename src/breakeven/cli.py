@@ -238,9 +238,12 @@ def _json(given: str, name: str) -> object:
 def _spread(value: object) -> object:
     """``mean=2000,p95=4000`` as the deployment file writes it; what is no such list stays as given."""
     parts = [part.partition("=") for part in value.split(",")] if isinstance(value, str) and not value.startswith("{") else []
-    if parts and all(equals for _, equals, _ in parts):
-        return {key.strip(): number for key, _, number in parts}
-    return value
+    if not parts or not all(equals for _, equals, _ in parts):
+        return value
+    keys = [key.strip() for key, _, _ in parts]
+    if twice := [key for key in keys if keys.count(key) > 1]:
+        raise InputError("key_twice", value=value, name=twice[0])
+    return dict(zip(keys, (number for _, _, number in parts), strict=True))
 
 
 def _one_of(given: str | None, name: str, known: Iterable[str]) -> None:

@@ -134,7 +134,7 @@ def speculation_extras(a: Arms) -> Extras:
     )
     told = ", ".join(f"{lo}–{hi}: k={k}" for lo, hi, k in steps)
     if low < high:
-        note = Message("lever.spec_k_range", {"low": low, "high": high, "schedule": told})
+        note = Message("lever.spec_k_range", {"best": best, "low": low, "high": high, "schedule": told})
     else:
         note = Message("lever.spec_k_best", {"best": best, "schedule": told})
     return Extras(figures={"best_k": best, "k_range": [low, high]}, notes=(note,), schedule=schedule)

@@ -47,6 +47,7 @@ class Scored:
     on: frozenset[str]
     careful: float
     median: float
+    max_rate: float | None
 
 
 def scored(d: Deployment, choices: Sequence[Choice], objective: Metric, draws: Draws) -> list[Scored]:
@@ -83,13 +84,13 @@ def set_levers(d: Deployment, choices: Sequence[Choice], chosen: Sequence[Choice
 
 
 def meets(point: Point, slo: Slo) -> bool | None:
-    """Whether the medians keep the mean objectives; None where there are none (or only tails)."""
+    """Whether it runs, and its medians keep the mean objectives; None where there are none (or only tails)."""
     limits = {"ttft": slo.ttft_s, "tpot": slo.tpot_s, "e2e": slo.e2e_s}
     asked: Mapping[Metric, float] = {name: limit for name, limit in limits.items() if limit is not None}  # type: ignore[misc]
     if not asked:
         return None
     values = {name: metric_of(point, name) for name in asked}
-    return all(value is not None and float(np.median(value)) <= asked[name] for name, value in values.items())
+    return point.fits and all(value is not None and float(np.median(value)) <= asked[name] for name, value in values.items())
 
 
 def _score(base: Point, point: Point, d: Deployment, chosen: Sequence[Choice], objective: Metric, slo: Slo) -> Scored:
@@ -104,9 +105,12 @@ def _score(base: Point, point: Point, d: Deployment, chosen: Sequence[Choice], o
         meets_slo=meets(point, slo),
         fits=point.fits,
     )
-    careful, median = (quantile(draws[objective], q) if point.fits else 0.0 for q in (CAREFUL, 0.5))
+    # Against what does not fit every gain is without bound: then sets are ranked by what they serve.
+    ranked = draws[objective] if base.fits else point.throughput
+    careful, median = (quantile(ranked, q) if point.fits else 0.0 for q in (CAREFUL, 0.5))
     on = frozenset(c.lever.name for c in chosen)
-    return Scored(combination=combination, deployment=d, on=on, careful=careful, median=median)
+    rate = None if point.max_request_rate is None or not point.fits else float(np.median(point.max_request_rate))
+    return Scored(combination=combination, deployment=d, on=on, careful=careful, median=median, max_rate=rate)
 
 
 def best(d: Deployment, choices: Sequence[Choice], objective: Metric, threshold: float, draws: Draws) -> Best:
@@ -118,17 +122,18 @@ def best(d: Deployment, choices: Sequence[Choice], objective: Metric, threshold:
     on_now = states(d, choices)
     sets = {s.on: s for s in scored(d, choices, objective, draws)}
     allowed = [s for s in sets.values() if all(_reason(on_now, c, s, sets, threshold) for c in choices)]
-    hoped = [s for s in sets.values() if s.combination.meets_slo and not _keeps_what_hurts(s, choices)]
+    hoped = [s for s in sets.values() if s.combination.meets_slo and _may_be_hoped_for(on_now, s, choices)]
     keeping = [s for s in allowed if s.combination.meets_slo]
     ranked = sorted(allowed if keeping or not hoped else hoped, key=_rank, reverse=True)
     near = [s for s in ranked if _rank(s)[:2] == _rank(ranked[0])[:2] and s.careful >= ranked[0].careful * (1 - WORTH)]
     winner = min(near, key=lambda s: (_changes(on_now, s, choices), -s.careful))
     others = sorted((s for s in sets.values() if s is not winner), key=_rank, reverse=True)
-    unsure = (c for c in choices if c.verdict == "undecided" or not c.known)
+    unsure = (c for c in choices if c.verdict == "undecided")
     return Best(
         combination=winner.combination,
         set=_flags(d, on_now, winner, choices),
         all=(winner.combination, *(s.combination for s in others)),
+        max_request_rate_per_s=winner.max_rate,
         undecided=tuple(c.lever.name for c in unsure if _changed(on_now, c, winner)),
     )
 
@@ -146,8 +151,9 @@ def _changes(on_now: States, s: Scored, choices: Sequence[Choice]) -> int:
     return sum(_changed(on_now, c, s) for c in choices)
 
 
-def _keeps_what_hurts(s: Scored, choices: Sequence[Choice]) -> bool:
-    return any(c.verdict == "hurts" and c.lever.name in s.on for c in choices)
+def _may_be_hoped_for(on_now: States, s: Scored, choices: Sequence[Choice]) -> bool:
+    """Whether a set keeps nothing that hurts, and changes nothing of which too little is known."""
+    return not any((c.verdict == "hurts" and c.lever.name in s.on) or (not c.known and _changed(on_now, c, s)) for c in choices)
 
 
 def _reason(on_now: States, choice: Choice, s: Scored, sets: Mapping[frozenset[str], Scored], threshold: float) -> bool:

@@ -100,7 +100,8 @@ def operating_sentence(advice: Advice, language: str) -> str:
     """How many sequences decode together (the median of the draws, as the levers have it), and what decides it."""
     point = advice.operating_point
     if not advice.ledgers.memory.fits:
-        return say("report.nothing_runs", language)
+        fits = advice.ledgers.memory.sequences_that_fit
+        return say("report.batch_does_not_run" if fits >= 1.0 else "report.nothing_runs", language, fits=fits)
     known = point.effective_batch_interval.median
     batch = number_text(point.effective_batch if known is None else known)
     together = say("report.alone" if batch == "1" else "report.together", language, batch=batch)

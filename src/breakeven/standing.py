@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from breakeven.advice import Interval, OperatingPoint
+from breakeven.advice import Best, Interval, OperatingPoint
 from breakeven.catalog import engine_title
 from breakeven.efficiencies import is_eager, level
 from breakeven.evaluator import Point
@@ -97,7 +97,7 @@ def _ttft_interval(p: Point) -> Interval:
 def warnings(d: Deployment, p: Point) -> tuple[Message, ...]:
     """What the reader has to know about these figures."""
     found = []
-    if p.demand.mode == "open" and p.ttft_s is not None:
+    if p.demand.mode == "open" and p.ttft_s is not None and p.fits:
         found.append(Message("judge.warn_open_ttft", {}))
     if is_eager(d.engine):
         found.append(Message("judge.warn_eager", {}))
@@ -106,7 +106,7 @@ def warnings(d: Deployment, p: Point) -> tuple[Message, ...]:
     tied = with_owner(d).workload.acceptance
     if tied is not None and d.engine.speculative is None:
         found.append(Message("judge.warn_acceptance_tied", {"method": tied.method, "k": tied.k}))
-    if d.workload.prefix_hit_rate is None:
+    if d.workload.prefix_hit_rate is None and p.fits and p.demand.input_tokens is not None:
         found.append(Message("judge.warn_hits_unknown", {}))
     limits = [limit for limit in (d.engine.max_model_len, d.model.max_context) if limit is not None]
     if limits and _longest_request(p) > min(limits):
@@ -118,6 +118,16 @@ def warnings(d: Deployment, p: Point) -> tuple[Message, ...]:
             Message("judge.warn_batch_does_not_fit", {"batch": float(np.max(p.demand.batch)), "fits": float(np.min(p.room.fits_sequences))})
         )
     return tuple(found)
+
+
+def overload(chosen: Best, p: Point) -> tuple[Message, ...]:
+    """What to say where even the best set cannot serve what is asked."""
+    if p.demand.mode != "open" or p.demand.rate is None or chosen.max_request_rate_per_s is None:
+        return ()
+    asked = float(np.median(p.demand.rate)) * p.replicas
+    if asked < chosen.max_request_rate_per_s:
+        return ()
+    return (Message("judge.warn_best_saturated", {"most": chosen.max_request_rate_per_s, "asked": asked}),)
 
 
 def _longest_request(p: Point) -> float:

@@ -9,6 +9,8 @@ GB = 1e9
 GIB = float(2**30)
 LEAST = 0.01
 """Below this a reader is told "under a hundredth", not a figure with an exponent."""
+LEAST_RATE = 1e-6
+"""Below this a rate (one in eleven days) is told as under it."""
 
 
 def significant(value: float, digits: int = 3) -> str:
@@ -32,13 +34,15 @@ def number_text(value: float) -> str:
 
 
 def rate_text(value: float) -> str:
-    """A rate to three figures, however small, without an exponent.
+    """A rate to three figures without an exponent; what is under a millionth is said to be so, never 0.
 
-    >>> rate_text(0.00002), rate_text(6.61)
-    ('0.00002', '6.61')
+    >>> rate_text(0.00002), rate_text(6.61), rate_text(1e-300)
+    ('0.00002', '6.61', '< 0.000001')
     """
+    if 0 < value < LEAST_RATE:
+        return f"< {LEAST_RATE:f}"
     written = significant(value)
-    return f"{value:.12f}".rstrip("0").rstrip(".") or "0" if "e-" in written else written
+    return f"{float(written):.8f}".rstrip("0") if "e-" in written else written
 
 
 def _scaled(value: float, steps: tuple[tuple[float, str], ...], digits: int = 3) -> str:

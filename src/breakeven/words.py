@@ -63,7 +63,7 @@ def memory_words(memory: Memory, devices: int, language: str) -> str:
         "usable": memory.usable_bytes * devices,
         "capacity": memory.capacity_bytes * devices,
     }
-    if not memory.fits:
+    if not memory.fits and (memory.sequences_that_fit or 0.0) < 1.0:
         key = "report.memory_does_not_fit_draft" if memory.draft_weight_bytes else "report.memory_does_not_fit"
         return say(key, language, **values)
     used = without_unit_of(bytes_text(values["used"]), bytes_text(values["pool"]))
@@ -199,7 +199,7 @@ def point_words(document: Document) -> list[str]:
     ttft = say("report.point_ttft", language, ttft=point.ttft_s) if point.ttft_s is not None else ""
     if point.saturated and not ttft:
         ttft = say("report.point_ttft_unbounded", language)
-    is_asked = document.deployment["workload"]["request_rate"] is not None
+    is_asked = document.deployment["workload"]["request_rate"] is not None and not point.saturated
     rate = "report.point_rate_asked" if is_asked else "report.point_rate"
     parts = [
         say("report.point_times", language, tpot=point.tpot_s) if point.tpot_s is not None else "",

@@ -53,6 +53,8 @@ BAD = {
     "rate in words": ["advise", *GOOD, "--rate", "many"],
     "range backwards": ["advise", *GOOD, "--input", "9..3"],
     "spread without its tail": ["advise", *GOOD, "--input", "mean=5"],
+    "spread with two means": ["advise", *GOOD, "--input", "mean=300,mean=400,p95=500"],
+    "range with two ends": ["advise", *GOOD, "--output", "low=3,high=4,high=5"],
     "two kinds of load": ["advise", *GOOD, "--concurrency", "4"],
     "context without batch": ["advise", *GOOD, "--context", "400"],
     "hit rate over 1": ["advise", *GOOD, "--prefix-hit-rate", "30"],

@@ -5,7 +5,9 @@ from __future__ import annotations
 import copy
 import json
 import os
-import time
+import tracemalloc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, ClassVar, get_args
@@ -81,6 +83,20 @@ def said(resolved: Resolved) -> str:
     return " | ".join(text(warning) for warning in resolved.warnings)
 
 
+MEGABYTE = 2**20
+
+
+@contextmanager
+def holding_at_most(most: int) -> Iterator[None]:
+    """Fails where more than so many bytes were held at a time."""
+    tracemalloc.start()
+    try:
+        yield
+        assert tracemalloc.get_traced_memory()[1] <= most
+    finally:
+        tracemalloc.stop()
+
+
 class TestTheContractsFile:
     @pytest.mark.parametrize("form", ["yaml", "toml"])
     def test_reads_whole_in_both_forms(self, tmp_path: Path, form: str) -> None:
@@ -143,12 +159,6 @@ class TestTheContractsFile:
         assert provenance["workload.acceptance"] == "prior"
         assert {provenance[f"engine.{name}"] for name in ("quantization", "speculative", "pipeline_parallel_size")} == {"assumed"}
         assert {provenance[f"engine.{name}"] for name in ("kv_reserve", "mixes_prompts", "runtime_reserve_bytes")} == {"catalogue"}
-
-    def test_resolves_quickly(self) -> None:
-        resolve_table(TABLE)
-        start = time.perf_counter()
-        resolve_table(TABLE)
-        assert time.perf_counter() - start < 0.1
 
 
 class TestPrecedence:
@@ -541,19 +551,16 @@ class TestHostileFiles:
         path = tmp_path / "big.yaml"
         with path.open("wb") as handle:
             handle.truncate(2**30)
-        start = time.perf_counter()
-        assert "too large" in self.refused(path)
-        assert time.perf_counter() - start < 0.2
+        with holding_at_most(MEGABYTE):
+            assert "too large" in self.refused(path)
 
     def test_a_gigabyte_of_configuration_or_trace_is_not_read_either(self, tmp_path: Path) -> None:
         big = tmp_path / "config.json"
         with big.open("wb") as handle:
             handle.truncate(2**30)
-        start = time.perf_counter()
         for flags in ({**FLAGS, "model": str(big)}, {**FLAGS, "trace": str(big)}):
-            with pytest.raises(BreakevenError):
+            with holding_at_most(10 * MEGABYTE), pytest.raises(BreakevenError):
                 resolve(flags=flags)
-        assert time.perf_counter() - start < 0.5
 
     def test_links_in_a_circle(self, tmp_path: Path) -> None:
         (tmp_path / "a.yaml").symlink_to(tmp_path / "b.yaml")
@@ -622,11 +629,10 @@ class TestHostileFiles:
         lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"] + [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 12)]
         path = tmp_path / "laughs.yaml"
         path.write_text("\n".join([*lines, "model: *a11"]), encoding="utf-8")
-        start = time.perf_counter()
-        self.refused(path)
+        with holding_at_most(20 * MEGABYTE):
+            self.refused(path)
         path.write_text("\n".join(["workload: {" + lines[0].partition(": ")[0] + ": 1}", *lines[:1]]), encoding="utf-8")
         self.refused(path)
-        assert time.perf_counter() - start < 1.0
 
     def test_local_configurations_beside_the_file_are_found(self, tmp_path: Path) -> None:
         (tmp_path / "d.yaml").write_text(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 
 import numpy as np
@@ -45,12 +44,8 @@ class TestSharedTraces:
     @pytest.mark.parametrize(
         ("name", "requests", "form"), [("azure_2023_conv.csv", 19_366, "azure"), ("mooncake_conversation.jsonl", 12_031, "mooncake")]
     )
-    def test_read_whole_and_quickly(self, shared: Path, name: str, requests: int, form: str) -> None:
-        path = shared / "data/traces" / name
-        traces.read(path)
-        start = time.perf_counter()
-        found = traces.read(path)
-        assert time.perf_counter() - start < 0.3
+    def test_are_read_whole(self, shared: Path, name: str, requests: int, form: str) -> None:
+        found = traces.read(shared / "data/traces" / name)
         assert (found.requests, found.form, found.damaged) == (requests, form, 0)
 
     def test_azure_means_are_those_of_a_plain_reading(self, shared: Path) -> None:

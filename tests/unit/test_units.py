@@ -19,6 +19,14 @@ def test_a_gigabyte_is_not_a_gibibyte() -> None:
     (tokens_text, 7800, "7,800"), (tokens_text, 131072, "131k"), (significant, 1234567.0, "1,234,567"), (significant, 0.12345, "0.123"),
     (significant, float("-inf"), "−∞"), (number_text, 1.4e-9, "< 0.01"), (number_text, 0, "0"), (number_text, 7.859, "7.86"),
     (bytes_text, 0.198, "< 1 B"), (percent_text, 1e-9, "< 0.01 %"), (time_text, 1e-12, "< 0.01 µs"), (rate_text, 1.5e-5, "0.000015"),
+    (rate_text, 1e-300, "< 0.000001"), (rate_text, 9.9e-7, "< 0.000001"), (rate_text, 1.234e-6, "0.00000123"),
+    (rate_text, 1e-6, "0.000001"), (rate_text, 0.0, "0"),
 ])  # fmt: skip
 def test_a_quantity_reads_as(write, value, text) -> None:
     assert write(value) == text
+
+
+@pytest.mark.parametrize("exponent", range(-300, 1, 5))
+def test_a_positive_rate_is_never_written_as_nothing(exponent: int) -> None:
+    written = rate_text(10.0**exponent)
+    assert float(written.removeprefix("< ")) > 0 and "e" not in written

@@ -23,11 +23,11 @@ def setting_on(d: Deployment) -> str | None:
 
 
 def candidates(d: Deployment) -> tuple[Candidate, ...]:
-    """Formats the engine has, and fp8 with the reason where it has not."""
+    """Formats the engine has; fp8, and the format in force, with the reason where it has not."""
     found = []
     for name in kv_names():
         kernel, here = kv_kernel(name), d.engine.name in catalog.flags("kv_quant", "on", name)
-        if name == "bf16" or not (here or name == "fp8"):
+        if name == "bf16" or not (here or name in ("fp8", setting_on(d))):
             continue
         refused = None
         if not here:
@@ -57,8 +57,10 @@ def remove(d: Deployment) -> Deployment:
 
 
 def sigma(d: Deployment, off: Point, on: Point) -> Sigma:
-    """Hardware formats are well known; formats unpacked in software are not."""
+    """Hardware formats are well known; formats unpacked in software are not; gains by room a little less."""
     found = sigma_of("kv_quant", on.shard.kv.sigma, d)
+    if limited_by(off) == "kv_pool":
+        found = max(found, sigma_of("kv_quant", "capacity_bound", d))
     return Sigma(step=found, prefill=found)
 
 

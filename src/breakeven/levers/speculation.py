@@ -177,9 +177,24 @@ def sigma(d: Deployment, off: Point, on: Point) -> Sigma:
         square += sigma_of("speculation", "fast_step", d) ** 2
     if d.engine.speculative is not None and d.engine.speculative.topk > 1 and not acceptance_known(d):
         square += sigma_of("speculation", "tree_of_prior", d) ** 2
+    square += _extrapolated(d) ** 2
     if on.shard.kernels["mlp"].name in ("int4", "int4_marlin", "nf4"):
         square += sigma_of("speculation", "weight_only_target", d) ** 2
     return Sigma(step=square**0.5)
+
+
+def measured_at(d: Deployment) -> int | None:
+    """The k that the acceptance in force was measured at, where it is given and says."""
+    accepted = d.workload.acceptance
+    return accepted.k if accepted is not None and acceptance_known(d) else None
+
+
+def _extrapolated(d: Deployment) -> float:
+    """Further error where the acceptance was measured at a smaller k: as tabled from 3 to 7, in proportion to ln of the stretch."""
+    k, spec = measured_at(d), d.engine.speculative
+    if k is None or spec is None or spec.num_speculative_tokens <= k:
+        return 0.0
+    return sigma_of("speculation", "stretched", d) * float(np.log(spec.num_speculative_tokens / k) / np.log(7 / 3))
 
 
 def holes(d: Deployment, setting: str) -> tuple[str, Mapping[str, object]]:
@@ -195,8 +210,11 @@ def because(d: Deployment, off: Point, on: Point) -> tuple[Message, ...]:
     cost = float(np.median(on.step_s) / np.median(off.step_s))
     lines = [Message("lever.spec_round", {"tau": tau, "cost": cost})]
     given = acceptance_known(d)
-    lines.append(Message("lever.spec_acceptance_given" if given else "lever.spec_acceptance_guess", {"tau": tau}))
-    spec = d.engine.speculative
+    spec, k = d.engine.speculative, measured_at(d)
+    if k is not None and spec is not None and spec.num_speculative_tokens > k:
+        lines.append(Message("lever.spec_acceptance_stretched", {"tau": tau, "measured": k, "k": spec.num_speculative_tokens}))
+    else:
+        lines.append(Message("lever.spec_acceptance_given" if given else "lever.spec_acceptance_guess", {"tau": tau}))
     if spec is not None and spec.model is not None and method_of(spec) in HEADS and spec.model not in published_heads(d.model):
         lines.append(Message("lever.spec_head_unknown", {"head": spec.model, "method": method_of(spec)}))
     if float(np.median(off.step_s)) < FAST_STEP_S:

@@ -12,7 +12,7 @@ from breakeven.kernels import SIXTEEN_BIT, WITHOUT_UNIT, runs_on, weight_kernel,
 from breakeven.lever import DRAFTING, Candidate, Lever, Sigma, sigma_of
 from breakeven.messages import Message
 from breakeven.spec.deployment import Deployment
-from breakeven.statement import read_bytes
+from breakeven.statement import limited_by, read_bytes
 
 
 def setting_on(d: Deployment) -> str | None:
@@ -54,19 +54,21 @@ def remove(d: Deployment) -> Deployment:
 
 
 def sigma(d: Deployment, off: Point, on: Point) -> Sigma:
-    """By kernel family; weight-only kernels are better known at batch 1 than above it."""
+    """By kernel family; weight-only kernels are better known at batch 1, and nothing well where the pool binds."""
     kernels = on.shard.kernels
     kernel = kernels["experts"] if d.model.experts else kernels["mlp"]
     row = kernel.sigma
     if row == "weight_only" and float(np.median(on.batch)) <= 1.5:
         row = "weight_only_batch_1"
     found = sigma_of("weight_quant", row, d)
+    if limited_by(off) == "kv_pool":
+        found = max(found, sigma_of("weight_quant", "capacity_bound", d))
     return Sigma(step=found, prefill=found)
 
 
 def because(d: Deployment, off: Point, on: Point) -> tuple[Message, ...]:
     """The weights' share of the bytes, the roof in force, and what does not shrink."""
-    weights, kv = read_bytes(off)
+    weights, kv = read_bytes(off if off.fits else on)
     lines = [Message("lever.weights_share_of_traffic", {"share": float(np.median(weights / (weights + kv)))})]
     kernel = on.shard.kernels["experts"] if d.model.experts else on.shard.kernels["mlp"]
     if kernel.delta_decode_range is not None:

@@ -70,27 +70,41 @@ def part(value: float, path: str) -> None:
         raise InputError("outside_open", path=path, value=_written(value), low="0", high="1")
 
 
+def shown(value: object) -> str:
+    """A value as Python writes it, on one line and short."""
+    return " ".join(repr(value).split())[:80]
+
+
+def check_number(value: object, path: str, rule: Rule) -> None:
+    """A rule over a field that holds one plain number."""
+    if isinstance(value, (Range, Spread, np.ndarray)):
+        raise InputError("not_one_number", path=path, value=shown(value))
+    if not isinstance(value, (int, float, np.integer, np.floating)) or isinstance(value, bool):
+        raise InputError("not_a_number", path=path, value=shown(value))
+    rule(_as_float(value, path), path)
+
+
 def check_value(value: object, path: str, rule: Rule) -> None:
     """A rule over all that a field may hold: a number, both bounds of an uncertain one, or every number of an array."""
     if isinstance(value, Range):
-        check_value(value.low, f"{path}.low", rule)
-        check_value(value.high, f"{path}.high", rule)
+        check_number(value.low, f"{path}.low", rule)
+        check_number(value.high, f"{path}.high", rule)
         if value.low > value.high:
             raise InputError("range_order", path=path, low=_written(value.low), high=_written(value.high))
     elif isinstance(value, Spread):
-        check_value(value.mean, f"{path}.mean", rule)
-        check_value(value.p95, f"{path}.p95", rule)
+        check_number(value.mean, f"{path}.mean", rule)
+        check_number(value.p95, f"{path}.p95", rule)
         _spread(value.mean, value.p95, path)
     elif isinstance(value, np.ndarray) and value.size and value.dtype.kind in "fiu":
         rule(float(value.min()), path)
         rule(float(value.max()), path)
-    elif isinstance(value, (int, float, np.number)) and not isinstance(value, bool):
-        rule(_as_float(value, path), path)
+    elif isinstance(value, np.ndarray):
+        raise InputError("not_a_number", path=path, value=shown(value))
     else:
-        raise InputError("not_a_number", path=path, value=repr(value)[:80])
+        check_number(value, path, rule)
 
 
-def _as_float(value: float | np.number, path: str) -> float:
+def _as_float(value: float | np.integer | np.floating, path: str) -> float:
     try:
         return float(value)
     except OverflowError:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import combinations
+
+import numpy as np
 
 from breakeven.errors import InputError
 from breakeven.spec import parallel
-from breakeven.spec.bounds import Rule, at_least_one, check_value, highest, not_negative, part, positive, share, whole
+from breakeven.spec.bounds import Rule, at_least_one, check_number, check_value, highest, not_negative, part, positive, share, shown, whole
 from breakeven.spec.deployment import Deployment
 from breakeven.spec.engine import Engine, Speculative, dtype_named, method_named, version_key
+from breakeven.spec.kinds import check_kinds, check_list
 from breakeven.spec.workload import ACCEPTANCE_FORMS, ARRIVALS, TASKS, Acceptance, Lengths, Price, Slo, Workload
 
 WORKLOAD: Mapping[str, Rule] = {
@@ -41,8 +45,9 @@ ROUNDING = 1e-9
 
 def check_deployment(d: Deployment) -> None:
     """Refuse a deployment that cannot be, whoever built it. What only does not fit, or does not pay, is a result and passes."""
+    check_kinds(d)
     _check_engine(d.engine)
-    check_value(d.hardware.count, "hardware.count", whole)
+    check_number(d.hardware.count, "hardware.count", whole)
     parallel.check(d.model, d.engine, d.hardware.count)
     if d.engine.speculative is not None:
         check_speculative(d.engine.speculative)
@@ -51,14 +56,42 @@ def check_deployment(d: Deployment) -> None:
     if d.workload.acceptance is not None:
         _check_acceptance(d.workload.acceptance)
         _check_possible(d.workload.acceptance, d.engine.speculative)
+    _check_shapes(d.workload)
     _check_promises(d.slo, d.price)
+
+
+def has_arrays(d: Deployment) -> bool:
+    """Whether a deployment is many: an array in one of its workload's numbers, or in its acceptance."""
+    return bool(_arrays(d.workload))
+
+
+def check_draw_axis(d: Deployment, draws: int) -> None:
+    """Draws are the last axis: an array of points leaves it free, as one of its own of length 1."""
+    for path, array in _arrays(d.workload).items():
+        if draws and array.shape and array.shape[-1] not in (1, draws):
+            raise InputError("draws_axis", path=path, shape=str(array.shape), draws=draws)
+
+
+def _arrays(w: Workload) -> dict[str, np.ndarray]:
+    """The arrays of a workload by their paths."""
+    held = {f"workload.{name}": getattr(w, name) for name in WORKLOAD}
+    if w.acceptance is not None:
+        held.update({f"workload.acceptance.{form}": getattr(w.acceptance, form) for form in ACCEPTANCE})
+    return {path: value for path, value in held.items() if isinstance(value, np.ndarray)}
+
+
+def _check_shapes(w: Workload) -> None:
+    """Arrays of one deployment are axes of one map. Shapes that fit in pairs fit all together, so a pair is what is told."""
+    for (first, one), (second, other) in combinations(_arrays(w).items(), 2):
+        if any(a != b and 1 not in (a, b) for a, b in zip(one.shape[::-1], other.shape[::-1], strict=False)):
+            raise InputError("shapes_differ", first=first, shape=str(one.shape), second=second, other=str(other.shape))
 
 
 def _check_engine(engine: Engine) -> None:
     for name, rule in ENGINE.items():
         value = getattr(engine, name)
-        if value is not None:
-            check_value(value, f"engine.{name}", rule)
+        if value is not None or name != "max_model_len":
+            check_number(value, f"engine.{name}", rule)
     dtype_named(engine.dtype)
     version_key(engine.version)
 
@@ -67,15 +100,17 @@ def check_speculative(speculative: Speculative, path: str = "engine.speculative"
     """A known method, at least one drafted token, and a tree that verifies at least its own depth."""
     method_named(speculative.method)
     k = speculative.num_speculative_tokens
-    check_value(k, f"{path}.num_speculative_tokens", whole)
+    check_number(k, f"{path}.num_speculative_tokens", whole)
+    if not isinstance(k, (int, np.integer)):
+        raise InputError("not_an_integer", path=f"{path}.num_speculative_tokens", value=k, whole=int(k))
     if k > MOST_DRAFTED:
         raise InputError("outside", path=f"{path}.num_speculative_tokens", value=k, low="1", high=str(MOST_DRAFTED))
-    check_value(speculative.topk, f"{path}.topk", whole)
+    check_number(speculative.topk, f"{path}.topk", whole)
     if speculative.verify_tokens is None:
         if speculative.topk > 1:
             raise InputError("verify_tokens_missing", path=f"{path}.verify_tokens", topk=speculative.topk, least=k + 1)
         return
-    check_value(speculative.verify_tokens, f"{path}.verify_tokens", whole)
+    check_number(speculative.verify_tokens, f"{path}.verify_tokens", whole)
     if speculative.verify_tokens < k + 1:
         raise InputError("verify_tokens", path=f"{path}.verify_tokens", value=speculative.verify_tokens, k=k, least=k + 1)
 
@@ -103,8 +138,12 @@ def _check_workload(w: Workload) -> None:
 
 
 def _check_moments(lengths: Lengths) -> None:
+    check_number(lengths.requests, "workload.lengths.requests", whole)
+    check_list(lengths.output_quantiles, "workload.lengths.output_quantiles")
+    for place, value in enumerate(lengths.output_quantiles):
+        check_number(value, f"workload.lengths.output_quantiles[{place}]", positive)
     for name in ("mean_input", "mean_output", "mean_input_squared", "mean_output_squared", "mean_input_output"):
-        check_value(getattr(lengths, name), f"workload.lengths.{name}", positive)
+        check_number(getattr(lengths, name), f"workload.lengths.{name}", positive)
 
 
 def check_arrivals(w: Workload) -> None:
@@ -138,7 +177,7 @@ def _check_acceptance(a: Acceptance) -> None:
     else:
         check_positions(getattr(a, form), path, falls=form == "cumulative")
     if a.k is not None:
-        check_value(a.k, "workload.acceptance_k", whole)
+        check_number(a.k, "workload.acceptance_k", whole)
     if a.method is not None:
         method_named(a.method)
 
@@ -146,9 +185,9 @@ def _check_acceptance(a: Acceptance) -> None:
 def check_positions(positions: object, path: str, *, falls: bool) -> None:
     """Acceptance by position: at least one, each from 0 to 1, and none above the one before where it is cumulative."""
     if not isinstance(positions, (tuple, list)) or not positions:
-        raise InputError("not_shares", path=path, value=repr(positions)[:80])
+        raise InputError("not_shares", path=path, value=shown(positions))
     for place, value in enumerate(positions):
-        check_value(value, f"{path}[{place}]", share)
+        check_number(value, f"{path}[{place}]", share)
         if falls and place and value > positions[place - 1]:
             raise InputError("acceptance_rises", path=path, earlier=positions[place - 1], later=value, position=place + 1)
 
@@ -176,6 +215,6 @@ def _check_promises(slo: Slo, price: Price | None) -> None:
     for name in ("ttft_s", "tpot_s", "e2e_s"):
         value = getattr(slo, name)
         if value is not None:
-            check_value(value, f"slo.{name}", positive)
+            check_number(value, f"slo.{name}", positive)
     if price is not None:
-        check_value(price.per_device_hour, "price.per_device_hour", positive)
+        check_number(price.per_device_hour, "price.per_device_hour", positive)
