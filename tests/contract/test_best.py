@@ -143,3 +143,57 @@ def test_the_prefix_ceiling_is_repeated_prefill_over_all_compute() -> None:
     whole = prompt * per_row
     assert ceiling == pytest.approx(0.8 * whole / (whole + 200 * (per_row + s.head_flop_per_row)), rel=0.05)
     assert "prefix_ceiling" not in {rule.id for rule in advised(deployment(request_rate=2.0)).rules}
+
+
+def test_a_set_that_does_not_run_keeps_no_slo() -> None:
+    d = deployment("deepseek-v3", "h200-sxm", 8, slo=Slo(tpot_s=0.03), concurrency=64.0, input_tokens=4000.0, output_tokens=1000.0)
+    found = advised(d)
+    assert found.best.combination.fits
+    assert not any(c.meets_slo for c in found.best.all if not c.fits)
+    assert "--no-enable-prefix-caching" not in found.best.set.get("vllm", "")
+
+
+def test_no_figure_counts_on_what_is_set_but_cannot_be() -> None:
+    plain = deployment(request_rate=1.0)
+    impossible = deployment(request_rate=1.0, engine={"speculative": Speculative(method="mtp", num_speculative_tokens=1)})
+    told, bare = advised(impossible), advised(plain)
+    assert told.operating_point == bare.operating_point
+    assert told.levers["weight_quant"].metrics == bare.levers["weight_quant"].metrics
+    assert any(message.key == "judge.warn_not_counted" for message in told.warnings)
+
+
+def test_against_what_does_not_fit_settings_are_ranked_by_what_they_serve() -> None:
+    d = deployment("llama-3.1-70b", request_rate=3.0, input_tokens=2000.0, output_tokens=500.0)
+    found = advised(d)
+    weights = found.levers["weight_quant"]
+    assert weights.verdict == "pays"
+    served = {
+        setting: float(evaluate(api.lever_named("weight_quant").apply(d, setting)).throughput)
+        for setting in (weights.setting, *(a.setting for a in weights.alternatives if a.verdict == "pays"))
+    }
+    assert served[weights.setting] >= 0.9 * max(served.values())
+    assert found.best.max_request_rate_per_s is not None
+    assert found.best.max_request_rate_per_s < 3.0
+    assert any(message.key == "judge.warn_best_saturated" for message in found.warnings)
+
+
+def test_a_range_that_mostly_fits_is_judged_by_its_gains() -> None:
+    d = deployment("mistral-large-123b", "a100-sxm-80", 8, batch=Range(low=8.0, high=32.0), input_tokens=30_000.0, output_tokens=1000.0)
+    found = advised(d)
+    assert found.ledgers.memory.fits
+    assert {lever.verdict for lever in found.levers.values()} <= {"pays", "does_not_pay", "hurts", "undecided", "not_supported"}
+
+
+def test_an_acceptance_continued_past_where_it_was_measured_is_less_sure() -> None:
+    lever = api.lever_named("speculation")
+    d = deployment(concurrency=8.0, acceptance=Acceptance(rate=0.8, k=2, method="eagle3"))
+    off = evaluate(d)
+    near, far = (lever.sigma(on, off, evaluate(on)).step for on in (lever.apply(d, "eagle3 k=2"), lever.apply(d, "eagle3 k=6")))
+    assert far > near
+
+
+def test_at_a_threshold_of_nothing_no_change_pays_nowhere() -> None:
+    found = api.advise(deployment(request_rate=1.0), threshold=0.0, draws=64)
+    batching = found.levers["batching"]
+    assert batching.verdict == "does_not_pay"
+    assert all(line.pays_on == () for line in batching.boundaries)
