@@ -17,7 +17,7 @@ from breakeven.statement import check, limited_by
 from breakeven.stats import Array
 
 SURE, UNLIKELY = 0.9, 0.1
-NOTHING = 0.005
+NOTHING, ROUNDING = 0.005, 1e-9
 LOW, HIGH = 0.05, 0.95
 TIMES = ("tpot", "ttft", "e2e", "cost")
 
@@ -155,7 +155,7 @@ def verdict_of(gain: Array, threshold: float) -> Verdict:
     """
     if float(np.mean(gain < 1.0 - NOTHING)) >= SURE:
         return "hurts"
-    enough = float(np.mean((gain >= 1.0 + threshold) & (gain != 1.0)))
+    enough = float(np.mean((gain >= 1.0 + threshold) & (gain > 1.0 + ROUNDING)))
     if enough <= UNLIKELY:
         return "does_not_pay"
     return "pays" if enough >= SURE else "undecided"

@@ -117,14 +117,18 @@ def best(d: Deployment, choices: Sequence[Choice], objective: Metric, threshold:
     """The set with the best careful objective that fits and keeps the SLO; without one that does, the best that fits.
 
     A lever is changed for a reason: it pays and comes on, it hurts and goes, or it is worth the threshold within the set. Undecided
-    levers stay as they are, unless no other set keeps the SLO; then they are named. ``all`` holds every combination all the same.
+    levers stay as they are, unless no other set keeps the SLO; then they are named. Where nothing else fits, any set that does may.
+    ``all`` holds every combination all the same.
     """
     on_now = states(d, choices)
     sets = {s.on: s for s in scored(d, choices, objective, draws)}
     allowed = [s for s in sets.values() if all(_reason(on_now, c, s, sets, threshold) for c in choices)]
     hoped = [s for s in sets.values() if s.combination.meets_slo and _may_be_hoped_for(on_now, s, choices)]
     keeping = [s for s in allowed if s.combination.meets_slo]
-    ranked = sorted(allowed if keeping or not hoped else hoped, key=_rank, reverse=True)
+    pool = allowed if keeping or not hoped else hoped
+    if not any(s.combination.fits for s in pool):
+        pool = [s for s in sets.values() if s.combination.fits and _may_be_hoped_for(on_now, s, choices)] or pool
+    ranked = sorted(pool, key=_rank, reverse=True)
     near = [s for s in ranked if _rank(s)[:2] == _rank(ranked[0])[:2] and s.careful >= ranked[0].careful * (1 - WORTH)]
     winner = min(near, key=lambda s: (_changes(on_now, s, choices), -s.careful))
     others = sorted((s for s in sets.values() if s is not winner), key=_rank, reverse=True)
