@@ -65,7 +65,7 @@ def _word(kind: Kind, name: str, language: Language) -> CatalogEntry:
         title, means, source = name, say(f"metric.goal_{name}", language), THEORY
     else:
         kernel = weight_kernel(name) if kind == "weight_formats" else kv_kernel(name)
-        title, means, source = kernel.title, say("report.format_bytes", language, bytes=kernel.bytes), kernel.source
+        title, means, source = text(kernel.title, language), say("report.format_bytes", language, bytes=kernel.bytes), kernel.source
     return CatalogEntry(kind=kind, name=name, title=title, summary={"means": means}, values={"means": means}, sources={"means": source})
 
 

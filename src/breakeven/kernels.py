@@ -11,6 +11,7 @@ from typing import Any
 
 from breakeven.draws import Draws
 from breakeven.errors import NotModelledError, UnknownNameError
+from breakeven.messages import Message
 from breakeven.spec.engine import Engine, dtype_named
 from breakeven.spec.hardware import Device
 from breakeven.spec.model import Model
@@ -57,7 +58,6 @@ class WeightKernel:
     """A family of matrix kernels. ``phi`` scales the achieved bandwidth, ``delta_*`` the compute time, both relative to 16 bit."""
 
     name: str
-    title: str
     bytes: float
     compute: str
     phi: Mapping[str, float]
@@ -74,6 +74,11 @@ class WeightKernel:
     all_classes: bool = False
     keeps_attention_of_moe: bool = False
 
+    @property
+    def title(self) -> Message:
+        """How the family is called."""
+        return Message(f"kernel.weight_{self.name}")
+
     def delta(self, family: str, draws: Draws) -> float | Array:
         """Compute overhead in decode; drawn where the family of kernels is not named."""
         if self.delta_decode_range is not None:
@@ -86,7 +91,6 @@ class KvKernel:
     """A family of attention kernels by the format they read the cache in."""
 
     name: str
-    title: str
     bytes: float
     phi: float
     phi_narrow: float
@@ -96,6 +100,11 @@ class KvKernel:
     source: str
     layer_s_by_engine: Mapping[str, float] = field(default_factory=dict)
     min_capability: int | None = None
+
+    @property
+    def title(self) -> Message:
+        """How the family is called."""
+        return Message(f"kernel.kv_{self.name}")
 
 
 @cache
