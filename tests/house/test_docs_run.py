@@ -7,21 +7,15 @@ In an output a line of its own with ``…`` stands for any number of lines.
 from __future__ import annotations
 
 import doctest
-import os
 import re
 import shlex
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from printed import PAGES, ROOT, run
 
-ROOT = Path(__file__).resolve().parents[2]
-PAGES = [page for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))] if page.is_file()]
 FENCE = re.compile(r"^```(\w+)[^\n]*\n(.*?)^```\s*$", re.MULTILINE | re.DOTALL)
-RUN = "import sys; from breakeven.cli import main; sys.argv[0] = 'breakeven'; main()"
-TERMINAL = {"COLUMNS": "100", "LINES": "40", "NO_COLOR": "1", "TERM": "dumb", "PYTHONUTF8": "1"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,19 +65,10 @@ def matches(shown: str, output: str) -> bool:
     return re.fullmatch(r"(?:.*\n)*?".join(map(re.escape, pieces)), tidy(output) + "\n") is not None
 
 
-def run(command: str) -> subprocess.CompletedProcess[str]:
+def words_of(command: str) -> list[str]:
     words = shlex.split(command, comments=True)
     assert words[0] == "breakeven", f"a console block shows `{words[0]}`: only breakeven runs here, use a `sh` block"
-    return subprocess.run(
-        [sys.executable, "-c", RUN, *words[1:]],
-        cwd=ROOT,
-        env={**os.environ, **TERMINAL},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        encoding="utf-8",
-        check=False,
-    )
+    return words[1:]
 
 
 @pytest.mark.parametrize("block", CONSOLE, ids=str)
@@ -91,7 +76,7 @@ def test_a_console_block_shows_what_is_printed(block: Block) -> None:
     commands = commands_of(block.text)
     assert commands, f"{block}: a console block begins with `$ breakeven …`"
     for command in commands:
-        done = run(command.text)
+        done = run(words_of(command.text))
         assert "Traceback" not in done.stdout, done.stdout
         if command.shown.strip():
             assert matches(command.shown, done.stdout), f"{block}: `{command.text}` now prints\n\n{tidy(done.stdout)}"
