@@ -74,6 +74,8 @@ class MemoryLedger:
     kv_pool_tokens: float
     kv_bytes_per_token: float
     """κ: cache bytes a token adds on this device, window layers counted in full."""
+    state_bytes_per_sequence: float
+    """Bytes of constant state a sequence keeps on this device, however long it is (linear and state-space layers)."""
     kv_in_use_bytes: float
     kv_share: float
     """KV in use over the capacity: share of memory, not of traffic."""
@@ -93,6 +95,9 @@ class BandwidthLedger:
     """Part of ``weight_bytes``."""
     expert_coverage: float | None
     kv_bytes: float
+    """Cache read, and constant states read and written."""
+    state_bytes: float
+    """Part of ``kv_bytes``."""
     kv_share: float
     mbu: float
 

@@ -136,7 +136,7 @@ def engine(name: str = "vllm", version: str | None = None, device: Device | None
                 "unknown_key_near" if near else "unknown_key", path=path, near=near and near[0], known=", ".join(sorted(known))
             )
     found = engine_defaults(name, version, device)
-    nature = {"kv_reserve": found.kv_reserve, "mixes_prompts": found.mixes_prompts, "runtime_reserve_bytes": found.runtime_reserve_bytes}
+    nature = {name: getattr(found, name) for name in ("kv_reserve", "mixes_prompts", "runtime_reserve_bytes", "state_dtype")}
     values: dict[str, Any] = {**found.settings, **nature, **settings}
     return Engine(name=found.name, version=found.version, **values)
 

@@ -77,6 +77,7 @@ class Memory(Struct, frozen=True, kw_only=True):
     reserve_bytes: float
     kv_pool_bytes: float
     kv_bytes_per_token: float
+    state_bytes_per_sequence: float
     kv_pool_tokens: float
     kv_in_use_bytes: float
     kv_share: float | None
@@ -93,6 +94,7 @@ class Bandwidth(Struct, frozen=True, kw_only=True):
     expert_bytes: float
     expert_coverage: float | None
     kv_bytes: float
+    state_bytes: float
     kv_share: float | None
     mbu: float | None
 

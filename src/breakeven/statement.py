@@ -41,8 +41,10 @@ def covered(p: Point) -> Array | float:
 
 
 def kv_read_bytes(p: Point) -> Array | float:
-    """Cache bytes one device reads in a step: once per sequence."""
-    return stage_batch(p) * memory.kv_bytes(p.shard.model, p.shard.kv, p.demand.context_tokens, tensor_parallel=p.shard.tensor_parallel)
+    """Cache bytes one device reads in a step, once per sequence, and its constant states, read and written."""
+    s = p.shard
+    cache = memory.kv_read_bytes(s.model, s.kv, p.demand.context_tokens, tensor_parallel=s.tensor_parallel)
+    return stage_batch(p) * (cache + 2.0 * s.state_bytes)
 
 
 def read_bytes(p: Point) -> tuple[Array | float, Array | float]:
@@ -101,6 +103,7 @@ def memory_ledger(p: Point, d: Deployment) -> advice.MemoryLedger:
         kv_pool_bytes=p.room.pool_bytes,
         kv_pool_tokens=p.room.pool_tokens,
         kv_bytes_per_token=p.room.kv_bytes_per_token,
+        state_bytes_per_sequence=p.room.state_bytes,
         kv_in_use_bytes=in_use,
         kv_share=float(memory.kv_share_of_memory(in_use, d.hardware.device.memory_bytes)),
         pool_use=in_use / p.room.pool_bytes if p.room.pool_bytes else 0.0,
@@ -125,6 +128,7 @@ def ledgers(p: Point, d: Deployment) -> advice.Ledgers:
             expert_bytes=_middle(p.shard.expert_bytes * covered(p)),
             expert_coverage=_middle(covered(p)) if d.model.experts else None,
             kv_bytes=kv,
+            state_bytes=_middle(stage_batch(p) * 2.0 * p.shard.state_bytes),
             kv_share=_middle(bandwidth.kv_share_of_traffic(kv, weights)),
             mbu=busy * _middle(bandwidth.utilisation(weights + kv, step_s, p.shard.bandwidth_bytes_per_s)),
         ),

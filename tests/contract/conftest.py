@@ -156,6 +156,7 @@ def ledgers() -> Ledgers:
             reserve_bytes=3.1e9,
             kv_pool_bytes=38.57e9,
             kv_pool_tokens=470825.0,
+            state_bytes_per_sequence=0.0,
             kv_bytes_per_token=81920.0,
             kv_in_use_bytes=5.49e9,
             kv_share=0.1424,
@@ -164,7 +165,14 @@ def ledgers() -> Ledgers:
             fits=True,
         ),
         bandwidth=BandwidthLedger(
-            bytes_per_step=40.2e9, weight_bytes=34.7e9, expert_bytes=0.0, expert_coverage=None, kv_bytes=5.5e9, kv_share=0.1368, mbu=0.643
+            bytes_per_step=40.2e9,
+            weight_bytes=34.7e9,
+            expert_bytes=0.0,
+            expert_coverage=None,
+            kv_bytes=5.5e9,
+            state_bytes=0.0,
+            kv_share=0.1368,
+            mbu=0.643,
         ),
         compute=ComputeLedger(
             flop_per_step=1.1e12, linear_flop=1.07e12, attention_flop=3.2e10, mfu=0.187, ridge_rows=291.0, ridge_batch=290.0

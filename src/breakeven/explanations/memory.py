@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+
 from breakeven.advice import Line
 from breakeven.arithmetic import added, count, grouped, line, middle, number, size
 from breakeven.demand import tokens_held
 from breakeven.evaluator import Point
 from breakeven.ledger import draft, memory
+from breakeven.ledger.shard import Shard
 from breakeven.spec.deployment import Deployment
+from breakeven.spec.model import Attention
 
 
 def lines(p: Point, d: Deployment) -> list[Line]:
@@ -38,10 +42,7 @@ def _weights(p: Point) -> list[Line]:
 def _cache(p: Point, d: Deployment) -> list[Line]:
     s, r, engine = p.shard, p.room, d.engine
     drafted = draft.draft_kv_bytes_per_token(d, s)
-    terms = [
-        f"{g.layers}·{number(memory.kv_heads_per_device(g, s.tensor_parallel))}·({g.k_dim} + {g.v_dim})·{number(s.kv.bytes)} B"
-        for g in s.model.attention
-    ]
+    terms = [_kappa(g, s) for g in s.model.attention if memory.kv_bytes_per_layer(g, s.tensor_parallel, s.kv.bytes)]
     if drafted:
         terms.append(size(drafted))
     held = tokens_held(p.demand, engine.kv_reserve == "whole")
@@ -61,21 +62,45 @@ def _cache(p: Point, d: Deployment) -> list[Line]:
     ]
 
 
+def _kappa(g: Attention, s: Shard) -> str:
+    """What the tokens of a group of layers add to the cache."""
+    width = f"({g.k_dim} + {g.v_dim})" + (f" + {g.index_dim}" if g.index_dim else "")
+    heads = f"{number(memory.kv_heads_per_device(g, s.tensor_parallel))}·"
+    entry = f"{heads}{width}" if not g.index_dim else f"({heads}{width})"
+    return f"{g.layers}·{entry}·{number(s.kv.bytes)} B" + (f"/{g.compression}" if g.compression else "")
+
+
 def staged(p: Point, terms: str) -> str:
     """A sum over all layers, of which a stage of the pipeline has its part."""
     return f"({terms})/{p.shard.pipeline_parallel}" if p.shard.pipeline_parallel > 1 else terms
 
 
 def cache_terms(p: Point, tokens: object, drafted: float = 0.0) -> str:
-    """Cache bytes of a sequence of so many tokens, by what each group of layers keeps of them."""
+    """Cache bytes of a sequence of so many tokens, by what each group of layers keeps of them, and its constant states."""
     s, at = p.shard, middle(tokens)
-    kept = grouped(
-        (middle(memory.tokens_seen(g, at)), g.layers * memory.kv_bytes_per_layer(g, s.tensor_parallel, s.kv.bytes))
-        for g in s.model.attention
-    )
-    if drafted:
-        kept[at] = kept.get(at, 0.0) + drafted
-    return added(f"{size(per_token)}·{number(seen)}" for seen, per_token in kept.items())
+    groups = [g for g in s.model.attention if not g.shares_kv]
+    kept = _terms(s, at, ((g, middle(memory.entries(g, at))) for g in groups), {at: drafted} if drafted else {})
+    return " + ".join(term for term in (kept, size(s.state_bytes) if s.state_bytes else "") if term)
+
+
+def read_terms(p: Point, tokens: object) -> str:
+    """Cache bytes that a step reads for a sequence of so many tokens, and its constant states, read and written."""
+    s, at = p.shard, middle(tokens)
+    read = _terms(s, at, ((g, middle(memory.entries_attended(g, at))) for g in s.model.attention), {})
+    return " + ".join(term for term in (read, f"2·{size(s.state_bytes)}" if s.state_bytes else "") if term)
+
+
+def _terms(s: Shard, at: float, groups: Iterable[tuple[Attention, float]], more: Mapping[float, float]) -> str:
+    """Entries by their bytes, groups of layers that hold the same number together."""
+    pairs = []
+    for g, entries in groups:
+        pairs.append((entries, g.layers * memory.entry_bytes(g, s.tensor_parallel, s.kv.bytes)))
+        if g.index_dim:
+            pairs.append((middle(memory.entries_indexed(g, at)), g.layers * g.index_dim * s.kv.bytes))
+    found = grouped(pairs)
+    for entries, per_entry in more.items():
+        found[entries] = found.get(entries, 0.0) + per_entry
+    return added(f"{size(per_entry)}·{number(entries)}" for entries, per_entry in found.items())
 
 
 def _room(p: Point, d: Deployment) -> list[Line]:

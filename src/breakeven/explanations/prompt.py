@@ -11,6 +11,7 @@ from breakeven.explanations.traffic import compute_terms, counts
 from breakeven.kernels import by_family, matmul_rate
 from breakeven.ledger import compute, prefill
 from breakeven.spec.deployment import Deployment
+from breakeven.spec.model import Attention
 
 
 def lines(p: Point, d: Deployment) -> list[Line]:
@@ -57,13 +58,20 @@ def _linear(p: Point, d: Deployment) -> str:
 
 def _attention(p: Point, new: float, length: float) -> str:
     s, e = p.shard, p.efficiencies
-    terms = [f"{g.layers}·{number(compute.prefill_flop_per_token_seen(g))}·{_pairs(new, length, g.window)}" for g in s.model.attention]
+    terms = [f"{g.layers}·{number(compute.prefill_flop_per_token_seen(g))}·{_pairs(new, length, g)}" for g in s.model.attention]
+    terms += [
+        f"{g.layers}·{number(compute.index_flop_per_entry(g))}·{number(compute.pairs_indexed(g, new, length))}"
+        for g in s.model.attention
+        if g.index_dim
+    ]
+    terms += [f"{number(new)}·{number(compute.state_flop_per_token(s.model))}"] if s.model.states else []
     return f"({' + '.join(terms)})/{s.tensor_parallel}/({flop_rate(s.flops_16_bit)}·{number(e.prefill_mfu_attention)})"
 
 
-def _pairs(new: float, length: float, window: int | None) -> str:
-    if window is not None and window < length:
-        return number(compute.pairs_in_prompt(new, length, window))
+def _pairs(new: float, length: float, group: Attention) -> str:
+    reach = group.window if group.selected is None else group.selected
+    if group.kind == "compressed" or (reach is not None and reach < length):
+        return number(compute.pairs_attended(group, new, length))
     return f"{number(new)}·({number(length)} − {number(new)}/2)"
 
 
@@ -89,7 +97,7 @@ def _alone(p: Point, d: Deployment) -> Line:
     if s.expert_effective_bytes:
         read = f"({read} + {size(s.expert_effective_bytes)}/{number(e.bandwidth_experts)})"
     work = f"smoothmax({number(new)}·{_linear(p, d)}, {read}/{byte_rate(s.bandwidth_bytes_per_s)}) + {_attention(p, new, mean)}"
-    launches = f"{s.model.layers}·{span(e.ttft_layer_s)} + {messages_expression(p)}"
+    launches = f"{number(s.model.launch_layers)}·{span(e.ttft_layer_s)} + {messages_expression(p)}"
     numbers = f"{number(s.kv.prefill)}·({work}){_wire(p, new)} + {launches}"
     formula = "δ_kv·(smoothmax(I_new·Σ FLOP·δ/(F·η_p), (Σ bytes/φ)/(BW·η)) + FLOP_att/(F·η_fa)) + exchange + L·t_prompt layer"
     return line("T_pf", "step.t_pf", formula, stretched(p, numbers), p.prefill_alone_s, "time")

@@ -73,8 +73,9 @@ def _experts(p: Point, d: Deployment) -> str:
 
 def _attention(p: Point, d: Deployment) -> str:
     s, e, context = p.shard, p.efficiencies, p.demand.context_tokens
-    cache = memory.kv_bytes(s.model, s.kv, context, tensor_parallel=s.tensor_parallel)
-    read = f"{size(cache)}/({byte_rate(s.bandwidth_bytes_per_s)}·{number(e.bandwidth_kv)}·{number(s.kv_phi)})"
+    cache = memory.kv_read_bytes(s.model, s.kv, context, tensor_parallel=s.tensor_parallel)
+    rate = f"{byte_rate(s.bandwidth_bytes_per_s)}·{number(e.bandwidth_kv)}"
+    read = f"{size(cache)}/({rate}·{number(s.kv_phi)})" + (f" + 2·{size(s.state_bytes)}/({rate})" if s.state_bytes else "")
     made = f"{flop(attention_flop(s, context, p.rows))}/({flop_rate(s.flops_16_bit)}·{number(e.prefill_mfu_attention)})"
     return f"{number(stage_batch(p))}·smoothmax({read}, {made})·(1 + {number(e.width_penalty)}·({p.rows} − 1))"
 
@@ -103,7 +104,7 @@ def _fixed(p: Point, d: Deployment) -> str:
     penalty = s.kv.layer_s_by_engine.get(d.engine.name, s.kv.layer_s)
     mla = e.mla_layer_s if any(g.kind == "mla" for g in model.attention) else 0.0
     layer = " + ".join(span(seconds) for seconds in (e.layer_s, mla, penalty) if seconds)
-    terms = [span(e.host_s), f"{model.layers}·({layer})"]
+    terms = [span(e.host_s), f"{number(model.launch_layers)}·({layer})"]
     if model.experts is not None:
         terms.append(f"{model.experts.layers}·{span(e.moe_layer_s)}")
     if s.tensor_parallel * s.pipeline_parallel > 1:

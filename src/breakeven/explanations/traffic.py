@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from breakeven.advice import Line
 from breakeven.arithmetic import added, byte_rate, count, flop, flop_rate, grouped, line, middle, number, size
 from breakeven.demand import shape
 from breakeven.draws import MEDIAN
 from breakeven.evaluator import Point
-from breakeven.explanations.memory import cache_terms
+from breakeven.explanations.memory import read_terms
 from breakeven.kernels import by_family, matmul_rate
 from breakeven.ledger import compute, memory
 from breakeven.ledger.step import attention_flop
 from breakeven.spec.deployment import Deployment
+from breakeven.spec.model import Model
 from breakeven.statement import covered, read_bytes, ridge_batch, ridge_rows, stage_batch, step_flop
 
 READ = ("attention", "mlp", "other", "head")
@@ -53,7 +56,7 @@ def _bytes(p: Point) -> list[Line]:
     return [
         *found,
         line("W", "bandwidth.w", "Σ N·w/TP + experts·coverage", dense, weights, "bytes"),
-        line("K(c)", "bandwidth.sequence", "Σ κ·min(c, window)", cache_terms(p, p.demand.context_tokens), kv / b, "bytes"),
+        line("K(c)", "bandwidth.sequence", "Σ κ·min(c, window)", read_terms(p, p.demand.context_tokens), kv / b, "bytes"),
         line("KV", "bandwidth.kv", "b·K(c)", f"{number(b)}·{size(kv / b)}", kv, "bytes"),
         line("s", "bandwidth.s", "KV/(W + KV)", f"{size(kv)}/({size(weights)} + {size(kv)})", kv / (weights + kv), "percent"),
     ]
@@ -64,10 +67,7 @@ def _flop(p: Point) -> list[Line]:
     linear, attention = (middle(x) for x in step_flop(p))
     row = s.dense_flop_per_row + s.expert_flop_per_row + s.head_flop_per_row
     own = middle(attention_flop(s, p.demand.context_tokens, p.rows))
-    seen = added(
-        f"{g.layers}·{number(compute.decode_flop_per_token_seen(g))}·{number(memory.tokens_seen(g, middle(p.demand.context_tokens)))}"
-        for g in model.attention
-    )
+    seen = added(_seen(model, middle(p.demand.context_tokens)))
     active = count(compute.linear_parameters(model) + compute.head_parameters(model))
     return [
         line("FLOP/row", "compute.row", "2·(N_act + N_head)/TP", f"2·{active}/{s.tensor_parallel}", row, "flop"),
@@ -81,6 +81,16 @@ def _flop(p: Point) -> list[Line]:
             "flop",
         ),
     ]
+
+
+def _seen(model: Model, at: float) -> Iterator[str]:
+    """Layers · FLOP · entries of each group, of its indexer, and what the states take."""
+    for g in model.attention:
+        yield f"{g.layers}·{number(compute.decode_flop_per_token_seen(g))}·{number(memory.entries_attended(g, at))}"
+        if g.index_dim:
+            yield f"{g.layers}·{number(compute.index_flop_per_entry(g))}·{number(memory.entries_indexed(g, at))}"
+    if model.states:
+        yield flop(compute.state_flop_per_token(model))
 
 
 def read_expression(p: Point, d: Deployment) -> str:

@@ -30,12 +30,33 @@ def decode_flop_per_token_seen(group: Attention) -> float:
     """
     if group.kind == "mla" and group.latent_rank is not None and group.rope_dim is not None:
         return 2.0 * group.q_heads * (2 * group.latent_rank + group.rope_dim)
+    if group.kind == "compressed":
+        return 2.0 * group.q_heads * (group.k_dim + (group.value_dim or group.k_dim))
     return 2.0 * group.q_heads * (group.k_dim + group.v_dim)
 
 
+def index_flop_per_entry(group: Attention) -> float:
+    """FLOP of the indexer of sparse attention for one query token and one cached key: 2·heads·width."""
+    return 2.0 * group.index_heads * group.index_dim
+
+
+STATE_FLOP_PER_ELEMENT = 6.0
+"""A recurrent state is decayed and added to (2), corrected by what it holds (2) and read by the query (2), each a multiply and an add.
+
+Source: the recurrences of Mamba-2 (arXiv 2405.21060, equation 2) and of the gated delta rule (arXiv 2412.06464, equation 10); chunked
+kernels do more, and do it on matrix units.
+"""
+
+
+def state_flop_per_token(model: Model) -> float:
+    """FLOP of the state layers for one token: 6 an element of recurrent state, 2 an element of a convolution's window."""
+    return sum(s.layers * (STATE_FLOP_PER_ELEMENT * s.state_elements + 2.0 * s.conv_elements) for s in model.states)
+
+
 def prefill_flop_per_token_seen(group: Attention) -> float:
-    """As in decode, but MLA is not absorbed in a prompt: 2·q_heads·(nope + rope + value width)."""
-    if group.kind == "mla" and group.nope_dim is not None and group.rope_dim is not None and group.value_dim is not None:
+    """As in decode, but MLA is not absorbed in a prompt: 2·q_heads·(nope + rope + value width); where it is sparse, it is."""
+    absorbed = group.kind != "mla" or group.selected is not None
+    if not absorbed and group.nope_dim is not None and group.rope_dim is not None and group.value_dim is not None:
         return 2.0 * group.q_heads * (group.nope_dim + group.rope_dim + group.value_dim)
     return decode_flop_per_token_seen(group)
 
@@ -56,6 +77,27 @@ def pairs_in_prompt(new_tokens: Array | float, prompt_tokens: Array | float, win
         return inside * inside / 2 + window * (x - inside)
 
     return area(prompt_tokens) - area(prompt_tokens - new_tokens)
+
+
+def pairs_attended(group: Attention, new_tokens: Array | float, prompt_tokens: Array | float) -> Array | float:
+    """Query × entry pairs of a prompt: within the window, or among the entries selected; compressed layers have both.
+
+    >>> sparse = Attention(kind="mla", layers=1, q_heads=1, kv_heads=1, k_dim=1, v_dim=0, selected=100)
+    >>> float(pairs_attended(sparse, 1000, 1000))
+    95000.0
+    """
+    if group.kind != "compressed":
+        return pairs_in_prompt(new_tokens, prompt_tokens, group.window if group.selected is None else group.selected)
+    near = pairs_in_prompt(new_tokens, prompt_tokens, group.window)
+    if not group.compression:
+        return near
+    reach = None if group.selected is None else group.selected * group.compression
+    return near + pairs_in_prompt(new_tokens, prompt_tokens, reach) / group.compression
+
+
+def pairs_indexed(group: Attention, new_tokens: Array | float, prompt_tokens: Array | float) -> Array | float:
+    """Query × key pairs that an indexer looks at: all of the prompt before the query, one key an entry."""
+    return pairs_in_prompt(new_tokens, prompt_tokens, None) / (group.compression or 1) if group.index_dim else 0.0 * new_tokens
 
 
 def ridge_rows(flops: float, mfu: float, bytes_per_weight: float, bandwidth_bytes_per_s: float, share: float) -> float:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from breakeven.kernels import KvKernel, WeightKernel
+from breakeven.spec.engine import Engine
 from breakeven.spec.model import Attention, Model
 from breakeven.stats import Array
 
@@ -44,9 +45,22 @@ def kv_heads_per_device(group: Attention, tensor_parallel: int) -> float:
     return 1.0 if group.kind == "mla" else max(1.0, group.kv_heads / tensor_parallel)
 
 
-def kv_bytes_per_layer(group: Attention, tensor_parallel: int, kv_bytes: float) -> float:
-    """Cache bytes of one token in one layer: heads·(key + value width)·bytes an element."""
+def entry_bytes(group: Attention, tensor_parallel: int, kv_bytes: float) -> float:
+    """Cache bytes of one entry of one layer: heads·(key + value width)·bytes an element."""
     return kv_heads_per_device(group, tensor_parallel) * (group.k_dim + group.v_dim) * kv_bytes
+
+
+def kv_bytes_per_layer(group: Attention, tensor_parallel: int, kv_bytes: float) -> float:
+    """Cache bytes that a token adds in one layer, the indexer's key included; a layer that shares a cache adds none.
+
+    A compressed layer adds one entry in ``compression`` tokens, its window being of constant size.
+    """
+    if group.shares_kv:
+        return 0.0
+    entry = entry_bytes(group, tensor_parallel, kv_bytes) + group.index_dim * kv_bytes
+    if group.kind != "compressed":
+        return entry
+    return entry / group.compression if group.compression else 0.0
 
 
 def kv_bytes_per_token(model: Model, kv: KvKernel, *, tensor_parallel: int = 1) -> float:
@@ -66,13 +80,83 @@ def kv_bytes_per_token(model: Model, kv: KvKernel, *, tensor_parallel: int = 1) 
 
 
 def tokens_seen(group: Attention, context_tokens: Array | float) -> Array | float:
-    """Cached tokens a layer keeps and reads: min(context, window)."""
+    """Cached tokens a layer keeps: min(context, window)."""
     return context_tokens if group.window is None else np.minimum(context_tokens, group.window)
 
 
+def entries(group: Attention, context_tokens: Array | float) -> Array | float:
+    """Entries a layer keeps for a context of so many tokens: its tokens; compressed, the window and one in ``compression`` tokens.
+
+    >>> group = Attention(kind="compressed", layers=1, q_heads=64, kv_heads=1, k_dim=512, v_dim=0, window=128, compression=4)
+    >>> float(entries(group, 32768))
+    8320.0
+    """
+    kept = tokens_seen(group, context_tokens)
+    return kept + context_tokens / group.compression if group.compression else kept
+
+
+def entries_attended(group: Attention, context_tokens: Array | float) -> Array | float:
+    """Entries a query attends to and reads: all that the layer keeps, but no more than the indexer selects beside the window."""
+    if group.selected is None:
+        return entries(group, context_tokens)
+    if group.kind == "compressed":
+        return tokens_seen(group, context_tokens) + np.minimum(context_tokens / (group.compression or 1), group.selected)
+    return np.minimum(context_tokens, group.selected)
+
+
+def entries_indexed(group: Attention, context_tokens: Array | float) -> Array | float:
+    """Keys of the indexer, each looked at in every step: one an entry that grows with the context."""
+    return context_tokens / (group.compression or 1) if group.index_dim else 0.0 * context_tokens
+
+
 def kv_bytes(model: Model, kv: KvKernel, context_tokens: Array | float, *, tensor_parallel: int = 1) -> Array | float:
-    """K(c): cache bytes of one sequence of c tokens, window layers holding only their window."""
-    return sum((g.layers * kv_bytes_per_layer(g, tensor_parallel, kv.bytes) * tokens_seen(g, context_tokens) for g in model.attention), 0.0)
+    """K(c): cache bytes one sequence of c tokens keeps, window layers holding only their window."""
+    return sum((_kept(g, context_tokens, tensor_parallel, kv.bytes) for g in model.attention if not g.shares_kv), 0.0 * context_tokens)
+
+
+def kv_read_bytes(model: Model, kv: KvKernel, context_tokens: Array | float, *, tensor_parallel: int = 1) -> Array | float:
+    """Cache bytes a step reads for one sequence of c tokens: shared caches once a layer that reads them, sparse ones as selected."""
+    return sum((_read(g, context_tokens, tensor_parallel, kv.bytes) for g in model.attention), 0.0 * context_tokens)
+
+
+def _kept(g: Attention, context_tokens: Array | float, tensor_parallel: int, kv_bytes: float) -> Array | float:
+    own = entry_bytes(g, tensor_parallel, kv_bytes) * entries(g, context_tokens)
+    return g.layers * (own + g.index_dim * kv_bytes * entries_indexed(g, context_tokens))
+
+
+def _read(g: Attention, context_tokens: Array | float, tensor_parallel: int, kv_bytes: float) -> Array | float:
+    own = entry_bytes(g, tensor_parallel, kv_bytes) * entries_attended(g, context_tokens)
+    return g.layers * (own + g.index_dim * kv_bytes * entries_indexed(g, context_tokens))
+
+
+STATE_BYTES: Mapping[str, float] = {"float32": 4.0, "bfloat16": 2.0, "float16": 2.0}
+WIDE_STATES = ("kda", "rwkv6")
+"""Mixers whose states engines keep in 32 bits unless told otherwise."""
+
+
+def state_element_bytes(model: Model, engine: Engine) -> float:
+    """Bytes an element of recurrent state: as the engine is set, else as the configuration asks, else the engine's own."""
+    asked = engine.mamba_ssm_cache_dtype if engine.mamba_ssm_cache_dtype != "auto" else model.state_dtype
+    if asked is not None:
+        return STATE_BYTES[asked]
+    return 4.0 if any(s.mixer in WIDE_STATES for s in model.states) else STATE_BYTES[engine.state_dtype]
+
+
+def state_bytes(model: Model, element_bytes: float, *, tensor_parallel: int = 1) -> float:
+    """Bytes of constant state one sequence keeps on one device: recurrent states at their own width, convolution windows at 16 bits.
+
+    Qwen3.5-27B keeps 37.7 M recurrent and 1.5 M convolution elements: 154 MB with states in 32 bits, 78 MB in 16.
+
+    >>> from breakeven.spec.model import Parameters, States
+    >>> p = Parameters(embedding=0, head=0, attention=0, mlp=0, experts=0, other=0)
+    >>> s = States(kind="linear", mixer="gated_deltanet", layers=48, state_elements=786432, conv_elements=30720, heads=48)
+    >>> m = Model(name="m", family="f", layers=64, hidden=1, vocabulary=1, attention=(), parameters=p, states=(s,))
+    >>> state_bytes(m, 4.0), state_bytes(m, 2.0), state_bytes(m, 4.0, tensor_parallel=4)
+    (153944064.0, 78446592.0, 38486016.0)
+    """
+    return float(
+        sum(s.layers * (s.state_elements * element_bytes + s.conv_elements * 2.0) / min(tensor_parallel, s.heads) for s in model.states)
+    )
 
 
 def kv_pool_bytes(capacity_bytes: float, utilisation: float, weights: float, reserve_bytes: float) -> float:

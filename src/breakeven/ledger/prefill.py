@@ -8,6 +8,7 @@ from breakeven.efficiencies import Efficiencies
 from breakeven.ledger import compute, interconnect
 from breakeven.ledger.shard import Shard
 from breakeven.ledger.step import smoothmax
+from breakeven.spec.model import Attention
 from breakeven.stats import Array
 
 
@@ -22,14 +23,14 @@ def new_tokens(prompt_tokens: Array | float, hit_rate: Array | float, block_size
 
 
 def attention_flop(s: Shard, new: Array | float, prompt_tokens: Array | float) -> Array | float:
-    """Attention FLOP of a prompt on one device; cached tokens still cost attention over them."""
-    return sum(
-        (
-            g.layers * compute.prefill_flop_per_token_seen(g) / s.tensor_parallel * compute.pairs_in_prompt(new, prompt_tokens, g.window)
-            for g in s.model.attention
-        ),
-        0.0,
-    )
+    """Attention FLOP of a prompt on one device, states and indexers included; cached tokens still cost attention over them."""
+    pairs = sum((g.layers * _pair_flop(g, new, prompt_tokens) for g in s.model.attention), 0.0)
+    return (pairs + new * compute.state_flop_per_token(s.model)) / s.tensor_parallel
+
+
+def _pair_flop(g: Attention, new: Array | float, prompt_tokens: Array | float) -> Array | float:
+    attended = compute.prefill_flop_per_token_seen(g) * compute.pairs_attended(g, new, prompt_tokens)
+    return attended + compute.index_flop_per_entry(g) * compute.pairs_indexed(g, new, prompt_tokens)
 
 
 def prompt_flop(s: Shard, new: Array | float, prompt_tokens: Array | float) -> Array | float:
@@ -50,7 +51,7 @@ def shared_s(s: Shard, e: Efficiencies, new: Array | float, prompt_tokens: Array
 def alone_s(s: Shard, e: Efficiencies, new: Array | float, prompt_tokens: Array | float) -> Array | float:
     """T_pf: the same with weight reads and launches of its own."""
     weights = s.dense_effective_bytes / e.bandwidth_dense + s.expert_effective_bytes / e.bandwidth_experts
-    launches = s.model.layers * e.ttft_layer_s + interconnect.latency_s(
+    launches = s.model.launch_layers * e.ttft_layer_s + interconnect.latency_s(
         s.model.layers, s.tensor_parallel, s.pipeline_parallel, e.allreduce_s
     )
     linear = smoothmax(linear_s(s, e, new), weights / s.bandwidth_bytes_per_s)

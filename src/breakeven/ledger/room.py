@@ -9,6 +9,7 @@ import numpy as np
 from breakeven.ledger import draft, memory
 from breakeven.ledger.shard import Shard
 from breakeven.spec.deployment import Deployment
+from breakeven.spec.engine import Engine
 from breakeven.stats import Array
 
 
@@ -22,6 +23,8 @@ class Room:
     pool_bytes: float
     kv_bytes_per_token: float
     pool_tokens: float
+    state_bytes: float
+    """Constant state of one sequence (linear and state-space layers)."""
     sequence_bytes: Array | float
     fits_sequences: Array | float
 
@@ -36,17 +39,25 @@ def room(d: Deployment, s: Shard, held: Array | float) -> Room:
     pool = memory.kv_pool_bytes(d.hardware.device.memory_bytes, engine.gpu_memory_utilization, weights + drafts, reserve)
     drafted = draft.draft_kv_bytes_per_token(d, s)
     per_token = (memory.kv_bytes_per_token(d.model, s.kv, tensor_parallel=s.tensor_parallel) + drafted) / stages
-    blocks = float(np.floor(pool / (per_token * engine.block_size)))
+    pool_tokens = _pool_tokens(pool, per_token, engine)
     lookahead = engine.speculative.rows if engine.speculative is not None else 0
     tokens = held + lookahead + (engine.block_size - 1) / 2
-    sequence = (memory.kv_bytes(d.model, s.kv, tokens, tensor_parallel=s.tensor_parallel) + drafted * tokens) / stages
+    state = s.state_bytes / stages
+    sequence = (memory.kv_bytes(d.model, s.kv, tokens, tensor_parallel=s.tensor_parallel) + drafted * tokens) / stages + state
     return Room(
         weight_bytes=weights,
         draft_bytes=drafts,
         reserve_bytes=reserve,
         pool_bytes=pool,
         kv_bytes_per_token=per_token,
-        pool_tokens=blocks * engine.block_size,
+        pool_tokens=pool_tokens,
+        state_bytes=state,
         sequence_bytes=sequence,
-        fits_sequences=memory.sequences_that_fit(blocks * engine.block_size * per_token, sequence),
+        fits_sequences=memory.sequences_that_fit(pool_tokens * per_token if per_token else pool, sequence),
     )
+
+
+def _pool_tokens(pool_bytes: float, per_token: float, engine: Engine) -> float:
+    """Tokens of the pool: the bytes left over in whole blocks, and no more than the engine was told; 0 where tokens take none."""
+    fits = float(np.floor(pool_bytes / (per_token * engine.block_size))) * engine.block_size if per_token else 0.0
+    return fits if engine.kv_cache_tokens is None else min(fits, float(engine.kv_cache_tokens))

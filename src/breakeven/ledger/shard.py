@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from breakeven.draws import Draws
 from breakeven.kernels import KvKernel, WeightKernel, by_family, kv_format, kv_kernel, matmul_rate, sixteen_bit, weight_kernels
 from breakeven.ledger.compute import active_expert_parameters, head_parameters
-from breakeven.ledger.memory import counts_by_class
+from breakeven.ledger.memory import counts_by_class, state_bytes, state_element_bytes
 from breakeven.spec.deployment import Deployment
 from breakeven.spec.model import Model
 from breakeven.stats import Array
 
-DENSE_CLASSES = ("attention", "mlp", "other")
+READ_CLASSES = ("attention", "mlp", "other", "head")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +29,8 @@ class Shard:
     kernels: Mapping[str, WeightKernel]
     kv: KvKernel
     narrow_heads: bool
+    state_bytes: float
+    """Bytes of constant state a sequence keeps (linear and state-space layers)."""
     bandwidth_bytes_per_s: float
     flops_16_bit: float
     link_bytes_per_s: float
@@ -69,20 +71,20 @@ def shard(deployment: Deployment, draws: Draws) -> Shard:
     phi = {name: by_family(kernels[name].phi, device.family) for name in counts}
     expert_phi = kernels["experts"].phi_experts or phi["experts"]
     active = active_expert_parameters(model)
-    with_head = (*DENSE_CLASSES, "head")
     return Shard(
         model=model,
         tensor_parallel=tp,
         pipeline_parallel=engine.pipeline_parallel_size,
         kernels=kernels,
         kv=kv_kernel(kv_format(model, engine)),
-        narrow_heads=min(g.k_dim for g in model.attention) < 128,
+        narrow_heads=min((g.k_dim for g in model.attention), default=128) < 128,
+        state_bytes=state_bytes(model, state_element_bytes(model, engine), tensor_parallel=tp),
         bandwidth_bytes_per_s=device.bandwidth_bytes_per_s,
         flops_16_bit=matmul_rate(device, sixteen_bit(model, engine)),
         link_bytes_per_s=device.link_bytes_per_s,
-        dense_bytes=sum(read[name] for name in with_head),
-        dense_effective_bytes=sum(read[name] / phi[name] for name in with_head),
-        dense_dequantised_bytes=sum(counts[name] * kernels[name].dequantised_bytes / tp for name in with_head),
+        dense_bytes=sum(read[name] for name in READ_CLASSES),
+        dense_effective_bytes=sum(read[name] / phi[name] for name in READ_CLASSES),
+        dense_dequantised_bytes=sum(counts[name] * kernels[name].dequantised_bytes / tp for name in READ_CLASSES),
         dense_flop_per_row=sum(2.0 * counts[name] / tp for name in ("attention", "mlp")),
         dense_decode_compute_s=sum(compute_s(name, counts[name], prefill=False) for name in ("attention", "mlp", "head")),
         dense_prefill_compute_s=sum(compute_s(name, counts[name], prefill=True) for name in ("attention", "mlp")),

@@ -15,6 +15,7 @@ import numpy as np
 from breakeven.efficiencies import Efficiencies
 from breakeven.ledger import bandwidth, compute, interconnect, memory
 from breakeven.ledger.shard import Shard
+from breakeven.spec.model import Attention
 from breakeven.stats import Array
 
 
@@ -114,21 +115,25 @@ def step_time(cost: StepCost, batch: Array | float) -> Array | float:
 
 
 def attention_s(s: Shard, e: Efficiencies, context_tokens: Array | float, rows: int) -> Array | float:
-    """Seconds of attention of one sequence: smoothmax(K(c)/(BW·η_kv·φ), FLOP/(F·η_fa))·(1 + ρ·(rows − 1))."""
-    read = memory.kv_bytes(s.model, s.kv, context_tokens, tensor_parallel=s.tensor_parallel) / (
-        s.bandwidth_bytes_per_s * e.bandwidth_kv * s.kv_phi
-    )
+    """Seconds of attention and states of one sequence: smoothmax((K(c)/φ + 2·S)/(BW·η_kv), FLOP/(F·η_fa))·(1 + ρ·(rows − 1)).
+
+    S is the constant state of linear and state-space layers, read and written once a step.
+    """
+    cache = memory.kv_read_bytes(s.model, s.kv, context_tokens, tensor_parallel=s.tensor_parallel)
+    read = (cache / s.kv_phi + 2.0 * s.state_bytes) / (s.bandwidth_bytes_per_s * e.bandwidth_kv)
     flop = attention_flop(s, context_tokens, rows)
     return smoothmax(read, flop / (s.flops_16_bit * e.prefill_mfu_attention)) * (1.0 + e.width_penalty * (rows - 1))
 
 
 def attention_flop(s: Shard, context_tokens: Array | float, rows: int) -> Array | float:
-    """Attention FLOP of one sequence on one device in a decode step."""
-    per_row = sum(
-        g.layers * compute.decode_flop_per_token_seen(g) / s.tensor_parallel * memory.tokens_seen(g, context_tokens)
-        for g in s.model.attention
-    )
-    return rows * per_row
+    """Attention FLOP of one sequence on one device in a decode step, states and indexers included."""
+    seen = sum((g.layers * _flop_over(g, context_tokens) for g in s.model.attention), 0.0 * context_tokens)
+    return rows * (seen + compute.state_flop_per_token(s.model)) / s.tensor_parallel
+
+
+def _flop_over(g: Attention, context_tokens: Array | float) -> Array | float:
+    attended = compute.decode_flop_per_token_seen(g) * memory.entries_attended(g, context_tokens)
+    return attended + compute.index_flop_per_entry(g) * memory.entries_indexed(g, context_tokens)
 
 
 def step_cost(s: Shard, e: Efficiencies, engine_name: str, context_tokens: Array | float, rows: int = 1) -> StepCost:
@@ -138,7 +143,7 @@ def step_cost(s: Shard, e: Efficiencies, engine_name: str, context_tokens: Array
     mla = any(g.kind == "mla" for g in model.attention)
     moe_layers = model.experts.layers if model.experts else 0
     penalty = s.kv.layer_s_by_engine.get(engine_name, s.kv.layer_s)
-    layers_s = model.layers * (e.layer_s + (e.mla_layer_s if mla else 0.0) + penalty) + moe_layers * e.moe_layer_s
+    layers_s = model.launch_layers * (e.layer_s + (e.mla_layer_s if mla else 0.0) + penalty) + moe_layers * e.moe_layer_s
     wire = interconnect.bytes_per_row(model.layers, model.hidden, s.tensor_parallel, s.pipeline_parallel)
     dequantise = s.dense_dequantised_bytes / (rate * e.bandwidth_dense)
     return StepCost(

@@ -16,6 +16,7 @@ KEYS = (
     "kv_reserve",
     "mixes_prompts",
     "runtime_reserve_bytes",
+    "state_dtype",
     "settings",
     "rules",
     "flag_separator",
@@ -43,6 +44,7 @@ def parse_engine(table: Mapping[str, object], name: str, version: str | None, de
         kv_reserve=cast(Literal["grow", "whole"], table["kv_reserve"]),
         mixes_prompts=table.get("mixes_prompts") is True,
         runtime_reserve_bytes=float(cast(float, table["runtime_reserve_bytes"])),
+        state_dtype=cast(Literal["float32", "bfloat16"], table["state_dtype"]),
         sources=cast(Mapping[str, str], table.get("sources", {})),
     )
 

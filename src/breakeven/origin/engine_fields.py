@@ -37,6 +37,13 @@ def dtype(raw: object, path: str) -> str:
     return dtype_named(shown(word(raw, path)))
 
 
+def state_dtype(raw: object, path: str) -> str:
+    """What recurrent states are kept in, or ``auto``."""
+    given = word(raw, path).lower()
+    found = "float32" if given in ("float32", "fp32", "float") else dtype_named(shown(given))
+    return found
+
+
 def version(raw: object, path: str) -> str:
     """A version; a number that may have lost its last zero (0.10 reads as 0.1) must be written in quotes."""
     if isinstance(raw, float) and raw in (0.1, 0.2, 0.3):
@@ -59,7 +66,9 @@ FIELDS: Final[Mapping[str, Parser]] = {
     "dtype": dtype,
     "quantization": quantization,
     "kv_cache_dtype": kv_cache_dtype,
+    "mamba_ssm_cache_dtype": state_dtype,
     "block_size": count,
+    "kv_cache_tokens": optional_tokens,
     "gpu_memory_utilization": utilization,
     "enable_prefix_caching": switch,
     "enable_chunked_prefill": switch,

@@ -8,23 +8,27 @@ from typing import get_args
 from breakeven.errors import InputError
 from breakeven.origin.config_fields import whole_number
 from breakeven.origin.values import refuse_unknown, shown, switch, word
-from breakeven.spec.model import TENSOR_CLASSES, Attention, AttentionKind, Experts, Model, Parameters
+from breakeven.spec.model import TENSOR_CLASSES, Attention, AttentionKind, Experts, Model, Parameters, StateKind, States
 
 FORMATS = ("fp16", "bf16", "fp8", "int8", "int4_g128", "int4_g64", "int4_g32", "mxfp4", "nvfp4", "nf4")
 DTYPES = ("bfloat16", "float16")
 KV_SCHEMES = ("fp8", "int8", "nvfp4")
 KINDS = get_args(AttentionKind)
+STATE_KINDS = get_args(StateKind)
+STATE_DTYPES = ("float32", "bfloat16", "float16")
 CONFIDENCES = ("high", "medium", "low")
 LARGEST = 10**15
 
 _COUNTS = ("layers", "hidden", "vocabulary")
-_OPTIONAL_COUNTS = ("max_context", "mtp_layers", "mtp_parameters")
+_OPTIONAL_COUNTS = ("max_context", "mtp_layers", "mtp_parameters", "part_blocks")
 _NAMES = ("hf_ids", "draft_heads", "aliases")
 _NEEDED = ("family", *_COUNTS, "tied", "dtype", "attention", "parameters", "sources")
-KEYS = (*_NEEDED, *_OPTIONAL_COUNTS, *_NAMES, "experts", "stored", "kv_scheme", "confidence", "notes")
+KEYS = (*_NEEDED, *_OPTIONAL_COUNTS, *_NAMES, "experts", "states", "state_dtype", "stored", "kv_scheme", "confidence", "notes")
 _LAYER_COUNTS = ("layers", "q_heads", "kv_heads", "k_dim", "v_dim")
 _LATENT = ("latent_rank", "rope_dim", "nope_dim", "value_dim")
-_LAYER_KEYS = ("kind", *_LAYER_COUNTS, "window", *_LATENT)
+_SPARSE = ("selected", "index_dim", "index_heads", "compression")
+_LAYER_KEYS = ("kind", *_LAYER_COUNTS, "window", *_LATENT, *_SPARSE, "shares_kv")
+_STATE_COUNTS = ("layers", "state_elements", "conv_elements", "heads")
 
 SOURCE_OF: Mapping[str, str] = {
     "family": "shape",
@@ -34,6 +38,9 @@ SOURCE_OF: Mapping[str, str] = {
     "tied": "shape",
     "attention": "shape",
     "experts": "shape",
+    "states": "shape",
+    "state_dtype": "shape",
+    "part_blocks": "shape",
     "max_context": "shape",
     "parameters": "parameters",
     "dtype": "dtype",
@@ -65,6 +72,9 @@ def parse_entry(table: Mapping[str, object], name: str) -> Model:
         attention=_attention(table["attention"], path),
         parameters=_parameters(table["parameters"], path),
         experts=_experts(table["experts"], path) if "experts" in table else None,
+        states=_states(table.get("states", []), path),
+        state_dtype=_optional_one_of(table, "state_dtype", STATE_DTYPES, path),
+        part_blocks=more.get("part_blocks", 0),
         tied=switch(table["tied"], f"{path}tied"),
         dtype=_one_of(table["dtype"], DTYPES, f"{path}dtype"),
         max_context=more.get("max_context"),
@@ -84,7 +94,9 @@ def parse_entry(table: Mapping[str, object], name: str) -> Model:
 def _check(model: Model, path: str) -> None:
     """The layers add up, the tables of the embedding and head have the size of the vocabulary, heads divide."""
     covered = sum(group.layers for group in model.attention)
-    if covered != model.layers:
+    stateful = sum(group.layers for group in model.states)
+    # A layer may hold both, and a block neither: then it is a part of a layer.
+    if not model.layers - model.part_blocks <= covered + stateful or max(covered, stateful) > model.layers:
         raise InputError("entry_layers", path=f"{path}attention", covered=covered, layers=model.layers)
     for group in model.attention:
         if group.q_heads % group.kv_heads:
@@ -116,12 +128,31 @@ def _attention(raw: object, path: str) -> tuple[Attention, ...]:
 def _layers(table: Mapping[str, object], path: str) -> Attention:
     refuse_unknown(table, _LAYER_KEYS, path)
     kind: AttentionKind = _one_of(table.get("kind"), KINDS, f"{path}kind")  # type: ignore[assignment]
-    needed = (*_LAYER_COUNTS, *(_LATENT if kind == "mla" else ()), *(("window",) if kind in ("sliding", "chunked") else ()))
+    windowed = kind in ("sliding", "chunked", "compressed")
+    latent = _LATENT if kind == "mla" else ("value_dim",) if kind == "compressed" else ()
+    needed = (*_LAYER_COUNTS, *latent, *(("window",) if windowed else ()))
     for key in needed:
         if key not in table:
             raise InputError("missing_key", path=path + key)
-    counts = {key: _count(table, key, path, low=0 if key == "v_dim" else 1) for key in needed}
-    return Attention(kind=kind, **counts)
+    counts = {key: _count(table, key, path, low=0 if key == "v_dim" else 1) for key in (*needed, *(key for key in _SPARSE if key in table))}
+    shares = switch(table["shares_kv"], f"{path}shares_kv") if "shares_kv" in table else False
+    return Attention(kind=kind, shares_kv=shares, **counts)
+
+
+def _states(raw: object, path: str) -> tuple[States, ...]:
+    if not isinstance(raw, list):
+        raise InputError("not_a_list", path=f"{path}states")
+    return tuple(_state(_table(item, f"{path}states"), f"{path}states.{place + 1}.") for place, item in enumerate(raw))
+
+
+def _state(table: Mapping[str, object], path: str) -> States:
+    refuse_unknown(table, ("kind", "mixer", *_STATE_COUNTS), path)
+    for key in ("kind", "mixer", *_STATE_COUNTS):
+        if key not in table:
+            raise InputError("missing_key", path=path + key)
+    kind: StateKind = _one_of(table["kind"], STATE_KINDS, f"{path}kind")  # type: ignore[assignment]
+    counts = {key: _count(table, key, path, low=0 if key.endswith("elements") else 1) for key in _STATE_COUNTS}
+    return States(kind=kind, mixer=word(table["mixer"], f"{path}mixer"), **counts)
 
 
 def _parameters(raw: object, path: str) -> Parameters:

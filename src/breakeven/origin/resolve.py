@@ -25,7 +25,7 @@ from breakeven.spec.engine import Engine, Speculative
 from breakeven.spec.hardware import Device, Hardware
 from breakeven.spec.model import Model
 
-NATURE = ("kv_reserve", "mixes_prompts", "runtime_reserve_bytes")
+NATURE = ("kv_reserve", "mixes_prompts", "runtime_reserve_bytes", "state_dtype")
 """What an engine is rather than how it is set: the catalogue says it."""
 
 

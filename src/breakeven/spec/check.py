@@ -33,6 +33,7 @@ ENGINE: Mapping[str, Rule] = {
     "max_num_batched_tokens": whole,
     "max_model_len": whole,
     "block_size": whole,
+    "kv_cache_tokens": whole,
     "gpu_memory_utilization": part,
     "runtime_reserve_bytes": not_negative,
 }
@@ -90,7 +91,7 @@ def _check_shapes(w: Workload) -> None:
 def _check_engine(engine: Engine) -> None:
     for name, rule in ENGINE.items():
         value = getattr(engine, name)
-        if value is not None or name != "max_model_len":
+        if value is not None or name not in ("max_model_len", "kv_cache_tokens"):
             check_number(value, f"engine.{name}", rule)
     dtype_named(engine.dtype)
     version_key(engine.version)

@@ -106,6 +106,8 @@ class Engine:
     dtype: str = "auto"
     quantization: str | None = None
     kv_cache_dtype: str = "auto"
+    mamba_ssm_cache_dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
+    """What recurrent states are kept in; ``auto`` is the checkpoint's wish, else the engine's own ``state_dtype``."""
     block_size: int = 16
     gpu_memory_utilization: float = 0.9
     enable_prefix_caching: bool = True
@@ -116,6 +118,10 @@ class Engine:
     """Whether a sequence's cache grows with it, or prompt and output are reserved at once (TensorRT-LLM)."""
     mixes_prompts: bool = False
     """Whether whole prompts run in one step with decoding sequences even where they are not cut into chunks (in-flight batching)."""
+    kv_cache_tokens: int | None = None
+    """The most tokens the KV cache may hold (``-c``, ``--max-total-tokens``, a block override); None: all that the memory ledger leaves."""
+    state_dtype: Literal["float32", "bfloat16"] = "bfloat16"
+    """What the engine keeps recurrent states in where neither the checkpoint nor a setting says."""
     runtime_reserve_bytes: float = 2e9
     """What activations, graphs and the runtime take of a device beside weights and cache."""
     unread: Mapping[str, str] = field(default_factory=dict)
@@ -138,4 +144,6 @@ class EngineDefaults:
     """Whether prompts run beside decoding sequences even without chunks."""
     runtime_reserve_bytes: float
     """Memory a device gives to activations, graphs and the runtime."""
+    state_dtype: Literal["float32", "bfloat16"]
+    """What recurrent states are kept in unless the checkpoint or a setting says."""
     sources: Mapping[str, str] = field(default_factory=dict)
