@@ -190,3 +190,19 @@ def test_trap_23_no_tree_accepts_more_than_its_depth(build) -> None:
     with pytest.raises(InputError) as raised:
         api.evaluate(build(engine={"speculative": tree}, acceptance=Acceptance(rate=0.4), **PINNED))
     assert raised.value.message.key == "error.acceptance_length_above_k"
+
+
+def test_trap_30_more_sequences_are_not_always_more_tokens_a_second(build) -> None:
+    """A format that is written out in 16 bits once there is a second row: two sequences make half the tokens of one, eight make more."""
+    served = {
+        b: api.evaluate(build("qwen2.5-7b", "a100-sxm-80", engine={"quantization": "bitsandbytes"}, batch=b, context_tokens=1000.0))
+        for b in (1.0, 2.0, 8.0)
+    }
+    tokens = {b: float(p.throughput) for b, p in served.items()}
+    assert tokens[2.0] < 0.6 * tokens[1.0] < tokens[8.0]
+
+
+def test_trap_30_and_the_users_of_a_larger_batch_wait_longer_where_the_throughput_has_stopped_rising(build) -> None:
+    few, many = (api.evaluate(build("llama-3.1-8b", "l4", batch=b, context_tokens=500.0)) for b in (256.0, 1024.0))
+    assert float(many.throughput) < 1.3 * float(few.throughput)
+    assert float(many.tpot_s) > 3.0 * float(few.tpot_s)
