@@ -21,7 +21,7 @@ def setting_on(d: Deployment) -> str | None:
     counts = {"attention": d.model.parameters.attention, "mlp": d.model.parameters.mlp, "experts": d.model.parameters.experts}
     largest = max(counts, key=lambda name: counts[name])
     found = kernels[largest].name
-    return None if found in SIXTEEN_BIT else found
+    return None if found in (*SIXTEEN_BIT, "f32") else found
 
 
 def candidates(d: Deployment) -> tuple[Candidate, ...]:
@@ -50,7 +50,7 @@ def apply(d: Deployment, setting: str) -> Deployment:
 
 def remove(d: Deployment) -> Deployment:
     """All weights in 16 bit, as if the checkpoint stored them so."""
-    return replace(d, engine=replace(d.engine, quantization=None), model=replace(d.model, stored={}))
+    return replace(d, engine=replace(d.engine, quantization=None), model=replace(d.model, stored={}, stored_bytes={}))
 
 
 def sigma(d: Deployment, off: Point, on: Point) -> Sigma:
