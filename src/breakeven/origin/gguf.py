@@ -23,7 +23,7 @@ EXPERIMENTAL = ("vllm", "sglang")
 
 def is_gguf(path: Path) -> bool:
     """Whether a path names a GGUF file, or a folder that holds one and no configuration."""
-    if path.suffix.lower() == ".gguf" and not path.is_dir():
+    if path.suffix.lower() == ".gguf":
         return True
     return path.is_dir() and not (path / "config.json").exists() and in_folder(path) is not None
 
