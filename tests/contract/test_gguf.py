@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import csv
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
-from gguf import GGML_QUANT_SIZES, GGMLQuantizationType, GGUFReader, GGUFValueType, GGUFWriter
+from gguf import GGML_QUANT_SIZES, GGMLQuantizationType, GGUFReader, GGUFValueType
+from gguf_sample import F32, Keys, Shape, attention, blocks, ends, experts, heads, mlp, write
 
 import breakeven as be
 from breakeven.errors import InputError, NotModelledError
@@ -21,75 +23,6 @@ from breakeven.origin.gguf_head import read_head
 from breakeven.origin.huggingface import parse_config
 from breakeven.origin.resolve import resolve
 from breakeven.spec.model import TENSOR_CLASSES, Model
-
-Shape = tuple[int, ...]
-Keys = Mapping[str, object]
-F32 = GGMLQuantizationType.F32
-Q4_K = GGMLQuantizationType.Q4_K
-
-
-def write(
-    path: Path, arch: str, keys: Keys, tensors: Mapping[str, Shape], kind: GGMLQuantizationType = Q4_K, **kinds: GGMLQuantizationType
-) -> Path:
-    """A GGUF file as converters write it, its data a hole: shapes in NumPy's order, vectors in 32 bits."""
-    writer = GGUFWriter(path, arch)
-    for key, value in keys.items():
-        name = key if "." in key and key.split(".")[0] in ("general", "tokenizer", "split") else f"{arch}.{key}"
-        if isinstance(value, list):
-            writer.add_array(name, value)
-        elif isinstance(value, bool):
-            writer.add_bool(name, value)
-        else:
-            (writer.add_string if isinstance(value, str) else writer.add_uint32)(name, value)  # type: ignore[operator]
-    for name, shape in tensors.items():
-        stored = next((kinds[part] for part in kinds if part in name), kind)
-        stored = F32 if len(shape) == 1 or shape[-1] % GGML_QUANT_SIZES[stored][0] else stored
-        block, size = GGML_QUANT_SIZES[stored]
-        writer.add_tensor_info(name, shape, np.dtype(np.float16), int(np.prod(shape)) // block * size, raw_dtype=stored)
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_ti_data_to_file()
-    writer.close()
-    sizes = [int(np.prod(shape)) * 4 + 32 for shape in tensors.values()]
-    os.truncate(path, path.stat().st_size + sum(sizes) + 4096)
-    return path
-
-
-def blocks(layers: int, each: Mapping[str, Shape]) -> dict[str, Shape]:
-    return {f"blk.{index}.{name}": shape for index in range(layers) for name, shape in each.items()}
-
-
-def ends(hidden: int, vocabulary: int, tied: bool = False) -> dict[str, Shape]:
-    head = {} if tied else {"output.weight": (vocabulary, hidden)}
-    return {"token_embd.weight": (vocabulary, hidden), "output_norm.weight": (hidden,), **head}
-
-
-def attention(hidden: int, q: int, kv: int, wide: int, norms: bool = False) -> dict[str, Shape]:
-    found: dict[str, Shape] = {
-        "attn_norm.weight": (hidden,),
-        "attn_q.weight": (q * wide, hidden),
-        "attn_k.weight": (kv * wide, hidden),
-        "attn_v.weight": (kv * wide, hidden),
-        "attn_output.weight": (hidden, q * wide),
-    }
-    return found | ({"attn_q_norm.weight": (wide,), "attn_k_norm.weight": (wide,)} if norms else {})
-
-
-def mlp(hidden: int, width: int, suffix: str = "") -> dict[str, Shape]:
-    up = {f"ffn_{name}{suffix}.weight": (width, hidden) for name in ("gate", "up")}
-    return {**up, f"ffn_down{suffix}.weight": (hidden, width)}
-
-
-def experts(hidden: int, width: int, count: int) -> dict[str, Shape]:
-    up = {f"ffn_{name}_exps.weight": (count, width, hidden) for name in ("gate", "up")}
-    return {**up, "ffn_down_exps.weight": (count, hidden, width), "ffn_gate_inp.weight": (count, hidden)}
-
-
-NORM = {"ffn_norm.weight"}
-
-
-def heads(q: int, kv: object, **more: object) -> dict[str, object]:
-    return {"attention.head_count": q, "attention.head_count_kv": kv, **{f"attention.{name}": value for name, value in more.items()}}
 
 
 def same(read: Model, config: Mapping[str, object]) -> None:
@@ -488,3 +421,21 @@ def test_a_real_file_is_read_as_it_is() -> None:
     assert read.parameters.total == sum(tensor.n_elements for tensor in library.tensors) == 134_515_008
     assert sum(read.stored_bytes.values()) == sum(tensor.n_bytes for tensor in library.tensors)
     assert replace(read.parameters, head=0) == replace(be.model("smollm2-135m").parameters, head=0)
+
+
+def test_the_bandwidth_shares_of_k_and_iq_types_are_those_of_the_public_rows(shared: Path) -> None:
+    rows = [
+        r
+        for r in csv.DictReader((shared / "data/lever_points.csv").read_text(encoding="utf-8").splitlines())
+        if r["source"].startswith("llama.cpp tools/quantize")
+    ]
+    found = {
+        m[1]: (float(m[2]), 1000 / float(r["value_on"])) for r in rows if (m := re.search(r"->(\w+)\(([\d.]+) bpw\)", r["lever_setting"]))
+    }
+    wide, slow = 16.0005, 1000 / float(rows[0]["value_off"])
+    bits, quick = found["Q8_0"]
+    a = (slow - quick) / (wide - bits / 0.95)
+    fixed = slow - a * wide
+    for row, name in {"Q2_K": "q2_k", "Q3_K_S": "q3_k", "Q5_K_S": "q5_k", "Q6_K": "q6_k", "IQ4_XS": "iq4_xs", "IQ2_XXS": "iq2_xxs"}.items():
+        bits, ms = found[row]
+        assert weight_kernel(name).phi["default"] == pytest.approx(a * bits / (ms - fixed), abs=0.006), row

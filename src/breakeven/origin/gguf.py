@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -25,12 +26,13 @@ def is_gguf(path: Path) -> bool:
     """Whether a path names a GGUF file, or a folder that holds one and no configuration."""
     if path.suffix.lower() == ".gguf":
         return True
-    return path.is_dir() and not (path / "config.json").exists() and in_folder(path) is not None
+    # os.path, since a name that no file can have is for the reader of configurations to refuse.
+    return os.path.isdir(path) and not (path / "config.json").exists() and in_folder(path) is not None
 
 
 def load_gguf(path: Path) -> Model:
     """The model of a GGUF file, of any part of a set, or of a folder that holds one set."""
-    file = (in_folder(path) if path.is_dir() else None) or path
+    file = (in_folder(path) if os.path.isdir(path) else None) or path
     heads = heads_of(file)
     keys = keys_of(heads[0].values, heads[0].where)
     layers = keys.layers

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -22,7 +23,7 @@ def heads_of(path: Path) -> tuple[Head, ...]:
         heads: tuple[Head, ...] = (read_head(path),)
         _refuse_lone_part(heads[0])
         return heads
-    if not path.exists():
+    if not os.path.exists(path):
         raise InputError("gguf_missing", where=shown(str(path)))
     return tuple(read_head(part) for part in _parts(path, named))
 
@@ -47,7 +48,7 @@ def _parts(path: Path, named: re.Match[str]) -> list[Path]:
     if not 1 <= int(named["part"]) <= count:
         raise InputError("gguf_part_number", where=shown(str(path)), part=int(named["part"]), parts=count)
     parts = [path.with_name(f"{named['stem']}-{part:05}-of-{count:05}{path.suffix}") for part in range(1, count + 1)]
-    missing = next((part for part in parts if not part.exists()), None)
+    missing = next((part for part in parts if not os.path.exists(part)), None)
     if missing is not None:
         raise InputError("gguf_part_missing", where=shown(str(path)), part=missing.name, parts=count)
     return parts

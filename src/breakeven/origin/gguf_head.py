@@ -17,7 +17,7 @@ MAGIC = b"GGUF"
 LFS = b"version https://git-lfs"
 VERSIONS = (2, 3)
 # Ten times what any published model has, and more: above it a count is damage, not a model.
-MOST_TENSORS, MOST_KEYS, MOST_ENTRIES, MOST_DIMS = 1_000_000, 100_000, 50_000_000, 4
+MOST_TENSORS, MOST_KEYS, MOST_ENTRIES, MOST_DIMS = 1_000_000, 100_000, 10_000_000, 4
 LONGEST_NAME, LONGEST_TEXT, LONGEST_KEPT = 1024, 2**26, 65_536
 MOST_ELEMENTS = 10**15
 # GGUF value types: the struct code of each scalar; 8 is text, 9 an array (specification of GGUF, version 3).
