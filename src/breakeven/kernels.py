@@ -234,7 +234,7 @@ def weight_kernels(model: Model, engine: Engine, device: Device) -> dict[str, We
             raise NotModelledError("quantization_without_format", quantization=engine.quantization, name=model.name)
         return classes
     kernel = on_device(wanted, device)
-    for name in classes if kernel.all_classes else QUANTISED_CLASSES:
+    for name in classes if kernel.all_classes or wanted in SIXTEEN_BIT else QUANTISED_CLASSES:
         if name == "attention" and kernel.keeps_attention_of_moe and model.experts is not None:
             continue
         classes[name] = kernel

@@ -387,6 +387,9 @@ def test_off_means_sixteen_bits_and_another_type_its_own_bytes(llama: Path) -> N
     off = weight_quant.remove(d)
     kernels = weight_kernels(off.model, off.engine, off.hardware.device)
     assert weight_bytes(off.model, kernels) == 2.0 * d.model.parameters.total
+    again = weight_quant.apply(off, "q4_k_m")
+    as_filed = weight_kernels(again.model, again.engine, again.hardware.device)
+    assert weight_bytes(again.model, as_filed) == sum(d.model.stored_bytes.values())
     wider = weight_quant.apply(d, "q8_0")
     assert weight_kernels(wider.model, wider.engine, wider.hardware.device)["mlp"].bytes == 34 / 32
 
