@@ -65,10 +65,13 @@ def load(**sources: object) -> tuple[Deployment, tuple[Message, ...]]:
 
 
 def model(name: str) -> Model:
-    """A model by catalogue name, Hugging Face id, or path of a ``config.json`` or its folder."""
+    """A model by catalogue name, Hugging Face id, or path of a ``config.json``, its folder, or a GGUF file."""
     from breakeven import catalog
+    from breakeven.origin.gguf import is_gguf, load_gguf
 
     path = Path(name)
+    if is_gguf(path):
+        return load_gguf(path)
     if path.exists():
         from breakeven.origin.huggingface import load_config
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -47,8 +47,15 @@ KV_WORDS: Mapping[str, str] = {
     "fp8_inc": "fp8",
 }
 """Engines' words for ``kv_cache_dtype`` to the family that reads the cache; a family's own name is a word too."""
-BY_STORED: Mapping[str, str] = {"bfloat16": "bf16", "float16": "fp16", "int4_g128": "int4", "int4_g64": "int4", "int4_g32": "int4"}
-"""Checkpoint format to kernel family."""
+BY_STORED: Mapping[str, str] = {
+    "bfloat16": "bf16",
+    "float16": "fp16",
+    "int4_g128": "int4",
+    "int4_g64": "int4",
+    "int4_g32": "int4",
+    "q4_k": "q4_k_m",
+}
+"""Checkpoint format to kernel family. Q4_K_M is what files with Q4_K tensors are called."""
 WITHOUT_UNIT: Mapping[str, str] = {"fp8": "fp8_weight_only", "mxfp4": "mxfp4_weight_only", "nvfp4": "mxfp4_weight_only"}
 """What runs where the device has no matrix unit for the format."""
 
@@ -207,21 +214,27 @@ def sixteen_bit(model: Model, engine: Engine) -> str:
     return "fp16" if (model.dtype if asked == "auto" else asked) == "float16" else "bf16"
 
 
+def as_stored(kernel: WeightKernel, model: Model, name: str) -> WeightKernel:
+    """The kernel of a tensor class at the bytes its files hold, where they were read: scales, mixtures of types and padding included."""
+    count, size = getattr(model.parameters, name), model.stored_bytes.get(name)
+    return replace(kernel, bytes=size / count) if size and count else kernel
+
+
 def weight_kernels(model: Model, engine: Engine, device: Device) -> dict[str, WeightKernel]:
     """The kernel family of each tensor class, from the engine's setting and what the checkpoint stores."""
     base = sixteen_bit(model, engine)
     classes = {name: weight_kernel(base) for name in ("embedding", "head", "attention", "mlp", "experts", "other")}
     for name, stored in model.stored.items():
-        classes[name] = on_device(BY_STORED.get(stored, stored), device)
+        classes[name] = as_stored(on_device(BY_STORED.get(stored, stored), device), model, name)
     if engine.quantization is None:
         return classes
     wanted = quantization_named(engine.quantization)
     if wanted is None:
-        if all(kernel.name in SIXTEEN_BIT for kernel in classes.values()):
+        if not model.stored_bytes and all(kernel.name in SIXTEEN_BIT for kernel in classes.values()):
             raise NotModelledError("quantization_without_format", quantization=engine.quantization, name=model.name)
         return classes
     kernel = on_device(wanted, device)
-    for name in classes if kernel.all_classes else QUANTISED_CLASSES:
+    for name in classes if kernel.all_classes or wanted in SIXTEEN_BIT else QUANTISED_CLASSES:
         if name == "attention" and kernel.keeps_attention_of_moe and model.experts is not None:
             continue
         classes[name] = kernel

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 from functools import cache
 
 import pytest
@@ -52,6 +53,21 @@ DEPLOYMENTS = {
     "llama.cpp": build("qwen2.5-7b", "m3-max-40c", engine={"name": "llamacpp", "max_num_seqs": 4}, **{**OPEN, "request_rate": 0.02}),
     "unchunked": build("llama-3.1-8b", "a100-sxm-80", engine={"enable_chunked_prefill": False}, **OPEN),
 }
+MIXED = {
+    "embedding": ("q8_0", 1.0625),
+    "head": ("q6_k", 0.8203),
+    "attention": ("q4_k", 0.5921),
+    "mlp": ("q4_k", 0.6117),
+    "other": ("f32", 4.0),
+}
+DEPLOYMENTS["mixed file"] = replace(
+    DEPLOYMENTS["llama.cpp"],
+    model=replace(
+        DEPLOYMENTS["llama.cpp"].model,
+        stored={part: kind for part, (kind, _) in MIXED.items()},
+        stored_bytes={part: getattr(DEPLOYMENTS["llama.cpp"].model.parameters, part) * wide for part, (_, wide) in MIXED.items()},
+    ),
+)
 LEVERS = tuple(api.levers())
 
 

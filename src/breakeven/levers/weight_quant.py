@@ -8,7 +8,7 @@ import numpy as np
 
 from breakeven import catalog
 from breakeven.evaluator import Point
-from breakeven.kernels import SIXTEEN_BIT, WITHOUT_UNIT, runs_on, weight_kernel, weight_kernels, weight_names
+from breakeven.kernels import SIXTEEN_BIT, WITHOUT_UNIT, runs_on, sixteen_bit, weight_kernel, weight_kernels, weight_names
 from breakeven.lever import DRAFTING, Candidate, Lever, Sigma, sigma_of
 from breakeven.messages import Message
 from breakeven.spec.deployment import Deployment
@@ -21,7 +21,7 @@ def setting_on(d: Deployment) -> str | None:
     counts = {"attention": d.model.parameters.attention, "mlp": d.model.parameters.mlp, "experts": d.model.parameters.experts}
     largest = max(counts, key=lambda name: counts[name])
     found = kernels[largest].name
-    return None if found in SIXTEEN_BIT else found
+    return None if found in (*SIXTEEN_BIT, "f32") else found
 
 
 def candidates(d: Deployment) -> tuple[Candidate, ...]:
@@ -45,11 +45,21 @@ def _native_of(name: str) -> str:
 
 def apply(d: Deployment, setting: str) -> Deployment:
     """Quantise attention, dense and expert matrices; head and embedding stay as they are (GGUF formats take them along)."""
-    return d if setting_on(d) == setting else replace(d, engine=replace(d.engine, quantization=setting))
+    if setting_on(d) == setting:
+        return d
+    as_filed = replace(d, engine=replace(d.engine, quantization=None))
+    if d.model.stored_bytes and setting_on(as_filed) == setting:
+        return as_filed
+    return replace(d, engine=replace(d.engine, quantization=setting))
 
 
 def remove(d: Deployment) -> Deployment:
-    """All weights in 16 bit, as if the checkpoint stored them so."""
+    """All weights in 16 bit, as if the checkpoint stored them so.
+
+    Where the files were read they stay known: the lever put on again is the files as they are, to the byte.
+    """
+    if d.model.stored_bytes:
+        return replace(d, engine=replace(d.engine, quantization=sixteen_bit(d.model, d.engine)))
     return replace(d, engine=replace(d.engine, quantization=None), model=replace(d.model, stored={}))
 
 

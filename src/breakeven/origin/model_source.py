@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from breakeven import catalog
-from breakeven.errors import InputError, NotModelledError, UnknownNameError
+from breakeven.errors import InputError, UnknownNameError
 from breakeven.origin.values import shown
 from breakeven.spec.deployment import Provenance
 from breakeven.spec.model import Model
@@ -16,8 +16,10 @@ def load_model(name: str, catalog_dirs: tuple[Path, ...] = (), beside: Path | No
     path = _local(name, beside)
     if path is None:
         return _catalogued(name, catalog_dirs), "catalogue"
-    if path.suffix.lower() == ".gguf":
-        raise NotModelledError("gguf_not_read", path=shown(name))
+    from breakeven.origin.gguf import is_gguf, load_gguf
+
+    if is_gguf(path):
+        return load_gguf(path), "file"
     from breakeven.origin.huggingface import load_config
 
     return load_config(path), "file"

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from breakeven import catalog, kernels
-from breakeven.errors import InputError, UnknownNameError
+from breakeven.errors import InputError, NotModelledError, UnknownNameError
 from breakeven.messages import Message
+from breakeven.origin import gguf
 from breakeven.origin.deployment_file import read_deployment
 from breakeven.origin.engine_fields import FIELDS, WITHOUT_EFFECT
 from breakeven.origin.launch_command import LaunchSettings, parse_launch
@@ -112,19 +113,35 @@ class _Built:
 
 def _engine(merged: Table, model: Model, device: Device, command: LaunchSettings | None, provenance: dict[str, Provenance]) -> _Built:
     values = _stated(merged, provenance)
-    name, version = str(values.pop("name", "vllm")), values.pop("version", None)
+    name, read_by = _reader(values.pop("name", None), model)
+    version = values.pop("version", None)
     speculative, unread = _speculative(merged, provenance)
     devices, warnings = _devices(merged, values, model, provenance)
     engine = catalog.engine(
         name, version, device, **values, speculative=speculative, unread={**(command.unread if command is not None else {}), **unread}
     )
     engine, told = _settle_dtype(engine, model, device)
+    told += read_by
     for field in fields(Engine):
         provenance.setdefault(f"engine.{field.name}", "catalogue" if field.name in NATURE else "assumed")
     if engine.unread:
         provenance["engine.unread"] = "declared"
     warnings += told + ((Message("warning.flags_unread", {"flags": ", ".join(sorted(unread))}),) if unread else ())
     return _Built(engine=engine, devices=devices, warnings=(*warnings, *_without_effect(values)))
+
+
+def _reader(stated: object, model: Model) -> tuple[str, tuple[Message, ...]]:
+    """The engine: as stated, else vLLM, or llama.cpp for a GGUF file; with what is to be said of an engine that reads GGUF badly or not."""
+    if gguf.SOURCE not in model.sources:
+        return str(stated or "vllm"), ()
+    if stated is None:
+        return "llamacpp", (Message("warning.gguf_engine"),)
+    name = catalog.engine_defaults(str(stated)).name
+    if name in gguf.READERS:
+        return str(stated), ()
+    if name not in gguf.EXPERIMENTAL:
+        raise NotModelledError("gguf_not_served", engine=catalog.engine_title(name), path=model.name)
+    return str(stated), (Message("warning.gguf_experimental", {"engine": catalog.engine_title(name)}),)
 
 
 def _without_effect(values: Mapping[str, Any]) -> tuple[Message, ...]:
