@@ -65,8 +65,8 @@ class DeviceCondition:
         """Whether a device is meant."""
         capability = cuda_capability(device)
         listed = (
-            (not self.vendors or device.vendor in self.vendors)
-            and device.vendor not in self.without_vendors
+            (not self.vendors or _named(device.vendor, self.vendors))
+            and not _named(device.vendor, self.without_vendors)
             and (not self.families or device.family.removesuffix("-ws") in self.families)
             and (not self.names or any(part in device.name for part in self.names))
         )
@@ -77,6 +77,10 @@ class DeviceCondition:
         )
         sized = self.memory_at_least_bytes <= device.memory_bytes < self.memory_below_bytes
         return listed and least and below and formats and sized
+
+
+def _named(vendor: str, vendors: tuple[str, ...]) -> bool:
+    return vendor.lower() in (name.lower() for name in vendors)
 
 
 def cuda_capability(device: Device) -> int | None:
