@@ -109,7 +109,8 @@ def _by_units(lever: str, kind: str, d: Deployment, said: Support) -> Support:
         return said
     device = d.hardware.device
     reason = Message("lever.weights_no_unit", {"device": device.title, "format": weight_kernel(kind).title})
-    return Support(supported=False, reason=reason, source=device.sources.get("native_formats", weight_kernel(kind).source))
+    read = device.sources.get("native_formats", device.sources.get("formats", f"formats of {device.title}"))
+    return Support(supported=False, reason=reason, source=f"catalog/hardware/{device.name}.toml: {read}")
 
 
 def _no_engine(lever: str, kind: str, d: Deployment) -> Message:

@@ -353,6 +353,18 @@ def test_a_refusal_carries_its_source_into_the_advice() -> None:
     assert "no AWQ on Volta" in refused.source
 
 
+@pytest.mark.parametrize("device", ["v100-sxm2-32", "mi300x", "m3-max-40c", "b200-sxm", "cpu"])
+@pytest.mark.parametrize("engine", support.engines())
+def test_every_refused_candidate_says_why_and_where_it_was_read(engine: str, device: str) -> None:
+    for of, lever in product(MODELS, api.levers()):
+        d = deployment(engine, support.sheet(engine).version, device, of)
+        if lever == "batching":  # its candidate is a cap worked out from the pool
+            assert support.support(lever, "8", d).supported
+            continue
+        for one in api.lever_named(lever).candidates(d):
+            assert (one.refused is None) == (one.source == ""), one
+
+
 def test_the_page_is_as_the_files_are(root: Path) -> None:
     assert (root / "docs/reference/support.md").read_text(encoding="utf-8") == matrix.page()
 

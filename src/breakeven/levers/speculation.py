@@ -79,9 +79,9 @@ def candidates(d: Deployment) -> tuple[Candidate, ...]:
         if method == "draft_model" and not d.drafts:
             continue
         there = candidate("speculation", name_of(method, USUAL_K), d)
-        refused = there.refused or _lacks(d, method)
-        if refused is not None:
-            found.append(replace(there, refused=refused))
+        lacks = _lacks(d, method)
+        if there.refused is not None or lacks is not None:
+            found.append(there if there.refused is not None else replace(there, refused=lacks, source=_read_at(d.model)))
             continue
         found.append(Candidate(setting=name_of(method, best_k(d, method)[0])))
         tree = sheet()[method].get("tree", {}).get(d.engine.name)
@@ -95,6 +95,11 @@ def _lacks(d: Deployment, method: str) -> Message | None:
     if head in HEADS and head_of(d, method) is None and not _in_force(d, method):
         return Message("lever.spec_no_head", {"method": method, "model": d.model.name})
     return Message("lever.spec_no_mtp", {"model": d.model.name}) if head == "mtp" and not d.model.mtp_layers else None
+
+
+def _read_at(model: Model) -> str:
+    """Where heads and MTP layers of a model are read."""
+    return f"{model.hf_ids[0] if model.hf_ids else model.name}: draft_heads, mtp_layers of its catalogue entry or its config.json"
 
 
 def _in_force(d: Deployment, method: str) -> bool:
