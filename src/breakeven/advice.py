@@ -191,6 +191,8 @@ class Alternative:
     metrics: Mapping[Metric, Gain]
     verdict: Verdict
     because: tuple[Message, ...] = ()
+    source: str = ""
+    """Where it was read that a setting is not supported."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -213,6 +215,8 @@ class LeverAdvice:
     """Engine to the flag that turns it off."""
     accuracy: Message
     measure_next: MeasureNext | None
+    source: str = ""
+    """Where it was read that the lever is not supported."""
     notes: tuple[Message, ...] = ()
     """What else only this lever has to say: its side comparison, the range of k."""
     schedule: str | None = None

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from breakeven import catalog, comparisons
+from breakeven import catalog, comparisons, support
 from breakeven.advice import Alternative, LeverAdvice, Metric, Verdict
 from breakeven.boundaries import boundaries
 from breakeven.draws import Draws
 from breakeven.evaluator import Point, evaluate
 from breakeven.judge import LOW, Arms, arms, gains, lever_verdict, quantile
 from breakeven.lattice import Choice
+from breakeven.ledger import memory
 from breakeven.lever import Candidate, Lever
 from breakeven.measure import measure_next
 from breakeven.messages import Message
@@ -67,7 +68,9 @@ def refusal_of(candidates: Sequence[Candidate], on_now: str | None) -> Message |
 
 
 def _refused_setting(c: Candidate) -> tuple[Alternative, ...]:
-    return () if c.refused is None else (Alternative(setting=c.setting, metrics={}, verdict="not_supported", because=(c.refused,)),)
+    if c.refused is None:
+        return ()
+    return (Alternative(setting=c.setting, metrics={}, verdict="not_supported", because=(c.refused,), source=c.source),)
 
 
 def _careful(a: Arms, alternative: Alternative, metric: Metric) -> float:
@@ -110,16 +113,27 @@ def advise_lever(lever: Lever, d: Deployment, q: Question) -> tuple[LeverAdvice,
         boundaries=boundaries(both, lever.axes, q.metric, q.threshold, q.thin),
         ledger=lever.ledger,
         because=_reasons(lever, both),
-        notes=extras.notes,
+        notes=(*extras.notes, *_caveat(lever, d, both.setting)),
         alternatives=alternatives,
         set=lever.flags(d, both.setting),
-        unset=lever.unflags(),
+        unset=lever.unflags(d),
         accuracy=lever.accuracy,
         measure_next=measure_next(both, q.metric, q.threshold, q.draws) if verdict == "undecided" else None,
         schedule=extras.schedule,
         extra=extras.figures,
     )
     return advised, Choice(lever=lever, setting=both.setting, sigma=both.sigma, verdict=verdict, known=known)
+
+
+def _source_of(candidates: Sequence[Candidate], reason: Message) -> str:
+    """Where a refusal was read."""
+    return next((c.source for c in candidates if c.refused == reason), "")
+
+
+def _caveat(lever: Lever, d: Deployment, setting: str) -> tuple[Message, ...]:
+    """What the catalogue of support says of a setting that is there all the same."""
+    found = support.support(lever.name, setting, d)
+    return (found.reason,) if found.supported and found.reason is not None else ()
 
 
 def _reasons(lever: Lever, a: Arms) -> tuple[Message, ...]:
@@ -140,7 +154,7 @@ def _does_not_fit(key: str, d: Deployment, p: Point) -> Message:
 
 
 def _usable(d: Deployment) -> float:
-    return d.hardware.device.memory_bytes * d.engine.gpu_memory_utilization
+    return memory.usable_bytes(d.hardware.device.memory_bytes, d.engine)
 
 
 def _refused(lever: Lever, d: Deployment) -> LeverAdvice:
@@ -157,11 +171,8 @@ def _refused(lever: Lever, d: Deployment) -> LeverAdvice:
         boundaries=(),
         ledger=lever.ledger,
         because=reasons,
-        alternatives=tuple(
-            Alternative(setting=c.setting, metrics={}, verdict="not_supported", because=(c.refused,))
-            for c in candidates
-            if c.refused is not None
-        ),
+        source=_source_of(candidates, reasons[0]),
+        alternatives=tuple(one for c in candidates for one in _refused_setting(c)),
         set={},
         unset={},
         accuracy=lever.accuracy,

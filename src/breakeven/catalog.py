@@ -11,15 +11,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, overload
 
-from breakeven import registry
+from breakeven import registry, support
 from breakeven.errors import InputError, UnknownNameError
-from breakeven.messages import Message
 from breakeven.spec.engine import Engine, EngineDefaults
 from breakeven.spec.hardware import Device
 from breakeven.spec.model import Model
 
 Kind = Literal["hardware", "models", "engines"]
-Way = Literal["on", "off"]
 HERE = Path(__file__).with_name("catalog")
 INDEX = "index.toml"
 KIND_WORDS = {"hardware": "device", "models": "model", "engines": "engine"}
@@ -77,48 +75,10 @@ def commands(engine: str) -> Mapping[str, str]:
     return _texts(_engine_table(engine).get("commands", {})) if engine in names("engines") else {}
 
 
-def flags(lever: str, way: Way, setting: str | None = None, **values: object) -> Mapping[str, str]:
-    """Engine to what is typed to turn a lever on (at a setting, where settings differ) or off; perhaps nothing, and a note says what to do.
-
-    An engine that does not have the lever, or the setting, is not there. ``values`` fill the holes: {setting}, {k}, {model} …
-    """
-    return {name: entry.get(way, "").format(setting=setting, **values) for name, entry in _entries(lever, way, setting).items()}
-
-
 def joined_flags(engine: str, typed: Iterable[str]) -> str:
     """Several flags as the engine takes them together: one after the other on a command line, or entry after entry of a file."""
     between = str(_engine_table(engine).get("flag_separator", " ")) if engine in names("engines") else " "
     return between.join(text for text in typed if text)
-
-
-def flag_table(lever: str) -> Mapping[str, Mapping[str, str]]:
-    """Engine to setting to what is typed for it, holes left open; where settings do not differ it is called ``on``."""
-    found: dict[str, dict[str, str]] = {}
-    for name in names("engines"):
-        table = _engine_table(name).get("flags", {})
-        entry = table.get(lever, {}) if isinstance(table, dict) else {}
-        settings = {key: value for key, value in entry.items() if isinstance(value, dict)} or {"on": entry}
-        found[name] = {key: str(value.get("on", "")) for key, value in settings.items() if "on" in value or "on_note" in value}
-    return {name: settings for name, settings in found.items() if settings}
-
-
-def flag_notes(lever: str, way: Way, setting: str | None = None) -> Mapping[str, Message]:
-    """Engine to what is to be done beside the flag: a checkpoint to be had, a flag to be left out."""
-    found = {name: entry.get(f"{way}_note") for name, entry in _entries(lever, way, setting).items()}
-    return {name: Message(f"lever.{note}", {}) for name, note in found.items() if note}
-
-
-def _entries(lever: str, way: Way, setting: str | None) -> dict[str, dict[str, str]]:
-    """Engine to its texts for one way: those of the table that the setting's first word names, else the lever's own."""
-    found = {}
-    for name in names("engines"):
-        table = _engine_table(name).get("flags", {})
-        entry = table.get(lever, {}) if isinstance(table, dict) else {}
-        by_setting = {key: value for key, value in entry.items() if isinstance(value, dict)}
-        chosen = by_setting.get((setting or "").split(" ")[0], {}) if way == "on" and by_setting else entry
-        if way in chosen or f"{way}_note" in chosen:
-            found[name] = _texts(chosen)
-    return found
 
 
 def _texts(table: object) -> dict[str, str]:
@@ -136,8 +96,9 @@ def engine(name: str = "vllm", version: str | None = None, device: Device | None
                 "unknown_key_near" if near else "unknown_key", path=path, near=near and near[0], known=", ".join(sorted(known))
             )
     found = engine_defaults(name, version, device)
-    nature = {name: getattr(found, name) for name in ("kv_reserve", "mixes_prompts", "runtime_reserve_bytes", "state_dtype")}
-    values: dict[str, Any] = {**found.settings, **nature, **settings}
+    nature = {name: getattr(found, name) for name in ("kv_reserve", "mixes_prompts", "fills", "runtime_reserve_bytes", "state_dtype")}
+    runs = {"checkpoint_kernels": support.checkpoint_kernels(found.name, found.version, device)}
+    values: dict[str, Any] = {**found.settings, **nature, **runs, **settings}
     return Engine(name=found.name, version=found.version, **values)
 
 

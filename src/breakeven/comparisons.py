@@ -13,6 +13,7 @@ from breakeven import catalog
 from breakeven.draws import Draws
 from breakeven.evaluator import Point
 from breakeven.judge import Arms
+from breakeven.ledger import memory
 from breakeven.levers import speculation
 from breakeven.messages import Message
 from breakeven.spec.deployment import Deployment
@@ -65,7 +66,7 @@ def next_devices(d: Deployment, p: Point) -> list[dict[str, object]]:
     last = mine
     for device in _devices():
         rate = device.bandwidth_bytes_per_s
-        alike = device.vendor == d.hardware.device.vendor and device.memory_bytes * d.engine.gpu_memory_utilization >= held
+        alike = device.vendor == d.hardware.device.vendor and memory.usable_bytes(device.memory_bytes, d.engine) >= held
         if alike and rate >= last * STEP and len(found) < SHOWN:
             found.append({"device": device.name, "title": device.title, "bandwidth_bytes_per_s": rate, "bandwidth_factor": rate / mine})
             last = rate

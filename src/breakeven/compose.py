@@ -10,8 +10,9 @@ from typing import Any, Literal
 import numpy as np
 
 from breakeven import advice as a
-from breakeven import catalog
 from breakeven import document as d
+from breakeven import support
+from breakeven.lever import versions
 from breakeven.messages import Message, say, text
 from breakeven.phrasing import DOES_NOT_FIT, asked, boundary_words, headline, lever_title, operating_sentence, pays_where
 from breakeven.spec.deployment import Deployment
@@ -197,11 +198,12 @@ def _lever(advice: a.LeverAdvice, whole: a.Advice, language: Language) -> d.Leve
         pays_where=pays_where(advice, language),
         ledger=advice.ledger,
         because=_said(advice.because, language),
+        source=advice.source,
         notes=_said(advice.notes, language),
         set=dict(advice.set),
         unset=dict(advice.unset),
-        set_notes=_notes(catalog.flag_notes(advice.lever, "on", advice.setting), advice.set, language),
-        unset_notes=_notes(catalog.flag_notes(advice.lever, "off"), advice.unset, language),
+        set_notes=_notes(support.flag_notes(advice.lever, "on", advice.setting, versions(whole.deployment)), advice.set, language),
+        unset_notes=_notes(support.flag_notes(advice.lever, "off", None, versions(whole.deployment)), advice.unset, language),
         lossy=advice.accuracy != EXACT,
         accuracy=text(advice.accuracy, language),
         alternatives=[
@@ -210,6 +212,7 @@ def _lever(advice: a.LeverAdvice, whole: a.Advice, language: Language) -> d.Leve
                 verdict=other.verdict,
                 metrics=_gains(other, language),
                 because=_said(other.because, language),
+                source=other.source,
             )
             for other in advice.alternatives
         ],
@@ -243,14 +246,14 @@ def _best(advice: a.Advice, language: Language) -> d.Best:
 
 def _changes(advice: a.Advice, chosen: Mapping[str, str], language: Language) -> Iterator[tuple[str, str]]:
     """What the best set changes, each with what is to be done beside its flag; what stays as it is is left out."""
-    engine = advice.deployment.engine.name
+    engine, known = advice.deployment.engine.name, versions(advice.deployment)
     for name, lever in advice.levers.items():
         setting = chosen.get(name)
         if setting is not None and (lever.state, lever.setting) != ("on", setting):
-            title, notes = lever_title(name, setting, language), catalog.flag_notes(name, "on", setting)
+            title, notes = lever_title(name, setting, language), support.flag_notes(name, "on", setting, known)
         elif setting is None and lever.state == "on":
             title = say("report.without", language, lever=lever_title(name, lever.setting, language))
-            notes = catalog.flag_notes(name, "off")
+            notes = support.flag_notes(name, "off", None, known)
         else:
             continue
         yield title, text(notes[engine], language) if engine in notes else ""

@@ -18,7 +18,7 @@ EXPLANATION_SCHEMA: Final = "breakeven.explanation/1"
 CATALOG_SCHEMA: Final = "breakeven.catalog/1"
 
 
-Kind = Literal["hardware", "models", "engines", "levers", "axes", "objectives", "weight_formats", "kv_formats"]
+Kind = Literal["hardware", "models", "engines", "levers", "axes", "objectives", "weight_formats", "kv_formats", "support"]
 """What the catalogue lists."""
 
 
@@ -178,6 +178,8 @@ class Alternative(Struct, frozen=True, kw_only=True):
     verdict: Verdict
     metrics: dict[str, Gain]
     because: list[str]
+    source: str = ""
+    """Where it was read that the setting is not supported."""
 
 
 class RuleOfThumb(Struct, frozen=True, kw_only=True):
@@ -206,6 +208,8 @@ class Lever(Struct, frozen=True, kw_only=True):
     """The nearest places where the median gain reaches the threshold; the verdict asks for more, nine chances in ten."""
     ledger: str
     because: list[str]
+    source: str = ""
+    """Where it was read that the lever is not supported."""
     notes: list[str]
     """Side comparisons: the range of k and its schedule, static batching, the next devices."""
     alternatives: list[Alternative]

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, get_args
 
-from breakeven import catalog
+from breakeven import catalog, support
 from breakeven.advice import AXES
 from breakeven.compose import Language, plain
 from breakeven.document import CatalogDocument, CatalogEntry, Kind
 from breakeven.efficiencies import table
 from breakeven.kernels import kv_kernel, kv_names, weight_kernel, weight_names
 from breakeven.lever import Lever
+from breakeven.matrix import support_rows
 from breakeven.messages import say, text
 from breakeven.spec.hardware import Device
 from breakeven.spec.model import Model
@@ -37,6 +38,7 @@ def names_of(kind: Kind, levers: Mapping[str, Lever], objectives: Mapping[str, s
         "objectives": objectives,
         "weight_formats": weight_names(),
         "kv_formats": kv_names(),
+        "support": support.engines(),
     }
     return tuple(ours[kind] if kind in ours else catalog.names(kind))
 
@@ -54,6 +56,8 @@ def _entry(kind: Kind, name: str, levers: Mapping[str, Lever], language: Languag
         return _model(catalog.load("models", name), language)
     if kind == "engines":
         return _engine(name, language)
+    if kind == "support":
+        return _support(name, language)
     return _lever(levers[name], language) if kind == "levers" else _word(kind, name, language)
 
 
@@ -92,8 +96,20 @@ def _engine(name: str, language: Language) -> CatalogEntry:
     return CatalogEntry(kind="engines", name=found.name, title=found.title, summary=summary, values=values, sources=sources)
 
 
+def _support(engine: str, language: Language) -> CatalogEntry:
+    """What an engine supports: the rows of its sheet, by lever and setting."""
+    rows, found = support_rows(engine, language), support.sheet(engine)
+    values: dict[str, Any] = {}
+    sources: dict[str, str] = {}
+    for row in rows:
+        values.setdefault(row.key, []).append(row.values)
+        sources[row.key] = f"{sources[row.key]} | {row.source}" if row.key in sources else row.source
+    summary = {"version": found.version, "rows": len(rows)}
+    return CatalogEntry(kind="support", name=engine, title=found.title, summary=summary, values=values, sources=sources)
+
+
 def _lever(lever: Lever, language: Language) -> CatalogEntry:
-    settings = catalog.flag_table(lever.name)
+    settings = support.flag_table(lever.name)
     values: dict[str, Any] = {"ledger": lever.ledger, "accuracy": text(lever.accuracy, language)}
     values |= {engine: {setting: _typed(flag) for setting, flag in flags.items()} for engine, flags in settings.items()}
     summary = {"ledger": lever.ledger, "engines": list(settings)}

@@ -15,6 +15,7 @@ from breakeven.messages import Message
 from breakeven.spec.engine import Engine, dtype_named
 from breakeven.spec.hardware import Device
 from breakeven.spec.model import Model
+from breakeven.spec.support import cuda_capability
 from breakeven.stats import Array
 
 QUANTISED_CLASSES = ("attention", "mlp", "experts")
@@ -106,7 +107,6 @@ class KvKernel:
     sigma: str
     source: str
     layer_s_by_engine: Mapping[str, float] = field(default_factory=dict)
-    min_capability: int | None = None
 
     @property
     def title(self) -> Message:
@@ -185,12 +185,6 @@ def by_family(values: Mapping[str, float], family: str) -> float:
     return values.get(family, values.get(family.removesuffix("-ws"), values["default"]))
 
 
-def cuda_capability(device: Device) -> int | None:
-    """CUDA compute capability as a number (``sm_90`` is 90); None for devices of other makers."""
-    text = device.compute_capability
-    return int(text.removeprefix("sm_").rstrip("af")) if text.startswith("sm_") else None
-
-
 def runs_on(kernel: WeightKernel, device: Device) -> bool:
     """Whether the device has what the kernel family needs."""
     if kernel.min_capability is not None and (cuda_capability(device) or 0) < kernel.min_capability:
@@ -225,7 +219,8 @@ def weight_kernels(model: Model, engine: Engine, device: Device) -> dict[str, We
     base = sixteen_bit(model, engine)
     classes = {name: weight_kernel(base) for name in ("embedding", "head", "attention", "mlp", "experts", "other")}
     for name, stored in model.stored.items():
-        classes[name] = as_stored(on_device(BY_STORED.get(stored, stored), device), model, name)
+        family = BY_STORED.get(stored, stored)
+        classes[name] = as_stored(on_device(engine.checkpoint_kernels.get(family, family), device), model, name)
     if engine.quantization is None:
         return classes
     wanted = quantization_named(engine.quantization)

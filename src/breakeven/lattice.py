@@ -180,7 +180,7 @@ def _flags(d: Deployment, on_now: States, s: Scored, choices: Sequence[Choice]) 
         if wanted and current != choice.setting:
             change: Mapping[str, str] = choice.lever.flags(d, choice.setting)
         elif not wanted and current is not None:
-            change = choice.lever.unflags()
+            change = choice.lever.unflags(d)
         else:
             continue
         for engine, flag in change.items():

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from breakeven import catalog
+from breakeven import support
 from breakeven.advice import Axis
 from breakeven.efficiencies import level, table
 from breakeven.evaluator import Point
@@ -15,10 +15,17 @@ from breakeven.spec.deployment import Deployment
 
 @dataclass(frozen=True, kw_only=True)
 class Candidate:
-    """A setting of a lever; ``refused`` says why the engine or the device does not have it."""
+    """A setting of a lever; ``refused`` says why the engine or the device does not have it, and ``source`` where that was read."""
 
     setting: str
     refused: Message | None = None
+    source: str = ""
+
+
+def candidate(lever: str, setting: str, d: Deployment) -> Candidate:
+    """A setting as the catalogue of support has it: offered, or refused with the reason and its source."""
+    found = support.support(lever, setting, d)
+    return Candidate(setting=setting) if found.supported else Candidate(setting=setting, refused=found.reason, source=found.source)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,13 +62,24 @@ class Lever:
     """The entry of a setting in the engines' tables of flags, and what fills its holes, where that is not the setting itself."""
 
     def flags(self, d: Deployment, setting: str) -> Mapping[str, str]:
-        """Engine to what is typed to turn a setting on."""
+        """Engine to what is typed to turn a setting on: the deployment's, at its version, and others that have it here too."""
         entry, values = self.holes(d, setting) if self.holes is not None else (setting, {})
-        return catalog.flags(self.name, "on", entry, **values)
+        typed = support.flags(self.name, "on", entry, versions(d), **values)
+        return {name: flag for name, flag in typed.items() if name == d.engine.name or _elsewhere(self.name, setting, d, name)}
 
-    def unflags(self) -> Mapping[str, str]:
+    def unflags(self, d: Deployment) -> Mapping[str, str]:
         """Engine to what is typed to turn the lever off."""
-        return catalog.flags(self.name, "off")
+        return support.flags(self.name, "off", None, versions(d))
+
+
+def versions(d: Deployment) -> Mapping[str, str]:
+    """The deployment's engine and its version; others are taken at their own."""
+    return {d.engine.name: d.engine.version}
+
+
+def _elsewhere(lever: str, setting: str, d: Deployment, engine: str) -> bool:
+    other = replace(d.engine, name=engine, version=support.sheet(engine).version)
+    return support.support(lever, setting, replace(d, engine=other)).supported
 
 
 def called(lever: str, setting: str) -> Message:

@@ -96,7 +96,7 @@ def memory_ledger(p: Point, d: Deployment) -> advice.MemoryLedger:
     in_use = _middle(p.batch * p.room.sequence_bytes) if p.fits else 0.0
     return advice.MemoryLedger(
         capacity_bytes=d.hardware.device.memory_bytes,
-        usable_bytes=d.hardware.device.memory_bytes * d.engine.gpu_memory_utilization,
+        usable_bytes=memory.usable_bytes(d.hardware.device.memory_bytes, d.engine),
         weight_bytes=p.room.weight_bytes,
         draft_weight_bytes=p.room.draft_bytes,
         reserve_bytes=p.room.reserve_bytes,

@@ -173,6 +173,8 @@ def summary_words(entry: CatalogEntry, language: str) -> str:
         return " · ".join(str(value) for value in figures.values())
     if entry.kind == "engines":
         return say("report.catalog_engine", language, version=figures["version"], seqs=figures["max_num_seqs"], block=figures["block_size"])
+    if entry.kind == "support":
+        return say("report.catalog_support_rows", language, version=figures["version"], rows=figures["rows"])
     if entry.kind == "levers":
         titles = say("report.list_join", language).join(catalog.engine_title(name) for name in figures["engines"])
         return say("report.catalog_lever", language, ledger=say(f"report.{figures['ledger']}", language), engines=titles)
@@ -356,4 +358,11 @@ def alternative_words(other: Alternative, language: str) -> str:
     """Another setting: its verdict, its gains and why."""
     shown = [name for name in ("tpot", "throughput") if name in other.metrics]
     gains = [f"{say(f'metric.{name}', language)} {gain_words(other.metrics[name], language)}" for name in shown]
-    return joined([other.setting, say(f"report.verdict_{other.verdict}", language), *gains, *reasons(other)])
+    return joined(
+        [other.setting, say(f"report.verdict_{other.verdict}", language), *gains, *reasons(other), *source_words(other, language)]
+    )
+
+
+def source_words(one: Lever | Alternative, language: str) -> list[str]:
+    """Where a refusal was read, if it says."""
+    return [say("report.explain_source", language, source=one.source)] if one.source else []

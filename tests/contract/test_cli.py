@@ -381,7 +381,7 @@ def test_what_does_not_fit_has_no_times_no_rates_and_no_gains(capsys: pytest.Cap
 
 def test_a_draft_that_does_not_fit_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     draft = '{"method": "draft_model", "model": "llama-3.1-70b", "num_speculative_tokens": 3}'
-    told = " ".join(run(capsys, "advise", *GOOD, *FEW, "--speculative", draft)[1].split())
+    told = " ".join(run(capsys, "advise", *GOOD, *FEW, "--engine-version", "0.16", "--speculative", draft)[1].split())
     assert "weights 16.1 GB + draft 141 GB + reserve" in told
 
 

@@ -119,7 +119,7 @@ class TestTheContractsFile:
         assert provenance["model"] == "catalogue"
         assert provenance["hardware.count"] == "declared"
         assert provenance["engine.max_num_seqs"] == "declared"
-        assert provenance["engine.block_size"] == "assumed"
+        assert provenance["engine.block_size"] == "catalogue"
         assert provenance["workload.acceptance"] == "declared"
         assert provenance["slo.ttft_s"] == "declared"
 

@@ -49,7 +49,9 @@ DEPLOYMENTS = {
     "drafted": build("llama-3.1-8b", "h100-sxm", engine=DRAFTED, acceptance=Acceptance(cumulative=(0.75, 0.6, 0.45)), **OPEN),
     "mixture": build("deepseek-v3", "h200-sxm", engine={"tensor_parallel_size": 8}, **CLOSED),
     "eager": build("qwen3-30b-a3b", "h200-sxm", engine={"enforce_eager": True, "kv_cache_dtype": "fp8"}, **CLOSED),
-    "staged": build("llama-3.1-70b", "a100-sxm-80", engine={"tensor_parallel_size": 2, "pipeline_parallel_size": 2}, **OPEN),
+    "staged": build(
+        "llama-3.1-70b", "a100-sxm-80", engine={"version": "0.20", "tensor_parallel_size": 2, "pipeline_parallel_size": 2}, **OPEN
+    ),
     "llama.cpp": build("qwen2.5-7b", "m3-max-40c", engine={"name": "llamacpp", "max_num_seqs": 4}, **{**OPEN, "request_rate": 0.02}),
     "unchunked": build("llama-3.1-8b", "a100-sxm-80", engine={"enable_chunked_prefill": False}, **OPEN),
 }

@@ -11,7 +11,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from breakeven import api, catalog, registry
+from breakeven import api, catalog, registry, support
 from breakeven.axes import move
 from breakeven.boundaries import boundary, gain_along
 from breakeven.draws import MEDIAN, Draws
@@ -131,7 +131,7 @@ def test_edits_are_pure_and_idempotent(name: str, where: str) -> None:
             assert lever.setting_on(lever.remove(on)) is None
         assert lever.remove(lever.remove(on)) == lever.remove(on)
         lever.flags(on, setting)
-        lever.unflags()
+        lever.unflags(on)
     assert d == before
 
 
@@ -181,7 +181,7 @@ def test_every_setting_offered_has_a_flag_for_its_engine(name: str, where: str) 
     for candidate in lever.candidates(d):
         if candidate.refused is None:
             assert d.engine.name in lever.flags(d, candidate.setting)
-            assert lever.flags(d, candidate.setting)[d.engine.name] or d.engine.name in catalog.flag_notes(name, "on", candidate.setting)
+            assert lever.flags(d, candidate.setting)[d.engine.name] or d.engine.name in support.flag_notes(name, "on", candidate.setting)
 
 
 PROSE = re.compile(r"(?<![-\w])(an?|the|without|with|of|checkpoint|file)(?![-\w])", re.IGNORECASE)
@@ -189,12 +189,12 @@ PROSE = re.compile(r"(?<![-\w])(an?|the|without|with|of|checkpoint|file)(?![-\w]
 
 @each_lever
 def test_a_flag_is_only_what_is_typed_and_a_note_is_in_both_languages(name: str) -> None:
-    for setting in {key for settings in catalog.flag_table(name).values() for key in settings}:
+    for setting in {key for settings in support.flag_table(name).values() for key in settings}:
         values = {"k": 3, "rows": 4, "topk": 1, "model": "org/head"}
-        typed = [*catalog.flags(name, "on", setting, **values).values(), *catalog.flags(name, "off").values()]
+        typed = [*support.flags(name, "on", setting, **values).values(), *support.flags(name, "off").values()]
         assert not [flag for flag in typed if PROSE.search(flag) or "{{" in flag or flag.count("'") % 2]
         for way in ("on", "off"):
-            for note in catalog.flag_notes(name, way, setting).values():  # type: ignore[arg-type]
+            for note in support.flag_notes(name, way, setting).values():  # type: ignore[arg-type]
                 assert all(text(note, language) for language in LANGUAGES)
 
 
@@ -331,7 +331,7 @@ def test_levers_in_force_are_on_and_gain_what_they_would_gain() -> None:
         assert lever.setting_on(off) is None
         expected = gains(arms(lever, off, setting, Draws(64, 0)), 0.1, priced=False)
         assert told.metrics == expected
-        assert told.unset[d.engine.name] or d.engine.name in catalog.flag_notes(name, "off")
+        assert told.unset[d.engine.name] or d.engine.name in support.flag_notes(name, "off")
 
 
 def test_formats_stored_in_the_checkpoint_are_on() -> None:

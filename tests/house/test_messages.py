@@ -150,10 +150,10 @@ def test_every_made_up_key_can_be_made() -> None:
 
 @cache
 def notes() -> frozenset[str]:
-    """Messages that the engines' tables name: what is to be done beside a flag."""
-    tables = [tomllib.loads(path.read_text(encoding="utf-8")) for path in (ROOT / "catalog/engines").glob("*.toml")]
-    entries = [entry for table in tables for lever in table["flags"].values() for entry in (lever, *lever.values())]
-    return frozenset(f"lever.{note}" for e in entries if isinstance(e, dict) for key, note in e.items() if key.endswith("_note"))
+    """Messages that the engines' support files name: what is to be done beside a flag, and why something is not to be had."""
+    tables = [tomllib.loads(path.read_text(encoding="utf-8")) for path in (ROOT / "catalog/support").glob("*.toml")]
+    rules = [rule for table in tables for rule in table["rules"]]
+    return frozenset(f"lever.{rule[key]}" for rule in rules for key in ("on_note", "off_note", "reason") if key in rule)
 
 
 def test_every_note_of_a_flag_exists() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from breakeven import pages
 from breakeven.advice import Line
 from breakeven.arithmetic import added, count, grouped, line, middle, number, size
 from breakeven.demand import tokens_held
@@ -65,7 +66,7 @@ def _cache(p: Point, d: Deployment) -> list[Line]:
 def _kappa(g: Attention, s: Shard) -> str:
     """What the tokens of a group of layers add to the cache."""
     width = f"({g.k_dim} + {g.v_dim})" + (f" + {g.index_dim}" if g.index_dim else "")
-    heads = f"{number(memory.kv_heads_per_device(g, s.tensor_parallel))}·"
+    heads = f"{number(pages.kv_heads_per_device(g, s.tensor_parallel))}·"
     entry = f"{heads}{width}" if not g.index_dim else f"({heads}{width})"
     return f"{g.layers}·{entry}·{number(s.kv.bytes)} B" + (f"/{g.compression}" if g.compression else "")
 
@@ -94,7 +95,7 @@ def _terms(s: Shard, at: float, groups: Iterable[tuple[Attention, float]], more:
     """Entries by their bytes, groups of layers that hold the same number together."""
     pairs = []
     for g, entries in groups:
-        pairs.append((entries, g.layers * memory.entry_bytes(g, s.tensor_parallel, s.kv.bytes)))
+        pairs.append((entries, g.layers * pages.entry_bytes(g, s.tensor_parallel, s.kv.bytes)))
         if g.index_dim:
             pairs.append((middle(memory.entries_indexed(g, at)), g.layers * g.index_dim * s.kv.bytes))
     found = grouped(pairs)
@@ -105,14 +106,15 @@ def _terms(s: Shard, at: float, groups: Iterable[tuple[Attention, float]], more:
 
 def _room(p: Point, d: Deployment) -> list[Line]:
     r, block = p.room, d.engine.block_size
-    budget = f"{size(d.hardware.device.memory_bytes)}·{number(d.engine.gpu_memory_utilization)}"
+    capacity, share = size(d.hardware.device.memory_bytes), number(d.engine.gpu_memory_utilization)
     taken = f"{size(r.weight_bytes + r.draft_bytes)} − {size(r.reserve_bytes)}"
+    formula, pool = "max(0, capacity·utilisation − weights − reserve)", f"max(0, {capacity}·{share} − {taken})"
+    if d.engine.fills == "free":
+        formula, pool = "max(0, (capacity − weights − reserve)·utilisation)", f"max(0, ({capacity} − {taken})·{share})"
     blocks = f"floor({size(r.pool_bytes)}/({size(r.kv_bytes_per_token)}·{block}))·{block}"
     fits = f"{number(r.pool_tokens)}·{size(r.kv_bytes_per_token)}/{size(r.sequence_bytes)}"
     return [
-        line(
-            "pool", "memory.pool", "max(0, capacity·utilisation − weights − reserve)", f"max(0, {budget} − {taken})", r.pool_bytes, "bytes"
-        ),
+        line("pool", "memory.pool", formula, pool, r.pool_bytes, "bytes"),
         line("pool tokens", "memory.tokens", "floor(pool/(κ·block))·block", blocks, r.pool_tokens, "number"),
         line("fits", "memory.fits", "pool tokens·κ/K(t)", fits, r.fits_sequences, "number"),
     ]

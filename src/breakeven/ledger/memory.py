@@ -10,6 +10,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from breakeven.kernels import KvKernel, WeightKernel
+from breakeven.pages import entry_bytes
 from breakeven.spec.engine import Engine
 from breakeven.spec.model import Attention, Model
 from breakeven.stats import Array
@@ -34,20 +35,6 @@ def weight_bytes(model: Model, kernels: Mapping[str, WeightKernel], *, shards: i
     140.0
     """
     return sum(count * kernels[name].bytes for name, count in counts_by_class(model).items()) / shards
-
-
-def kv_heads_per_device(group: Attention, tensor_parallel: int) -> float:
-    """KV heads one device holds: max(1, heads/TP); a latent cache (MLA) is replicated.
-
-    >>> kv_heads_per_device(Attention(kind="full", layers=1, q_heads=64, kv_heads=8, k_dim=128, v_dim=128), 16)
-    1.0
-    """
-    return 1.0 if group.kind == "mla" else max(1.0, group.kv_heads / tensor_parallel)
-
-
-def entry_bytes(group: Attention, tensor_parallel: int, kv_bytes: float) -> float:
-    """Cache bytes of one entry of one layer: heads·(key + value width)·bytes an element."""
-    return kv_heads_per_device(group, tensor_parallel) * (group.k_dim + group.v_dim) * kv_bytes
 
 
 def kv_bytes_per_layer(group: Attention, tensor_parallel: int, kv_bytes: float) -> float:
@@ -129,19 +116,6 @@ def _read(g: Attention, context_tokens: Array | float, tensor_parallel: int, kv_
     return g.layers * (own + g.index_dim * kv_bytes * entries_indexed(g, context_tokens))
 
 
-STATE_BYTES: Mapping[str, float] = {"float32": 4.0, "bfloat16": 2.0, "float16": 2.0}
-WIDE_STATES = ("kda", "rwkv6")
-"""Mixers whose states engines keep in 32 bits unless told otherwise."""
-
-
-def state_element_bytes(model: Model, engine: Engine) -> float:
-    """Bytes an element of recurrent state: as the engine is set, else as the configuration asks, else the engine's own."""
-    asked = engine.mamba_ssm_cache_dtype if engine.mamba_ssm_cache_dtype != "auto" else model.state_dtype
-    if asked is not None:
-        return STATE_BYTES[asked]
-    return 4.0 if any(s.mixer in WIDE_STATES for s in model.states) else STATE_BYTES[engine.state_dtype]
-
-
 def state_bytes(model: Model, element_bytes: float, *, tensor_parallel: int = 1) -> float:
     """Bytes of constant state one sequence keeps on one device: recurrent states at their own width, convolution windows at 16 bits.
 
@@ -159,9 +133,22 @@ def state_bytes(model: Model, element_bytes: float, *, tensor_parallel: int = 1)
     )
 
 
-def kv_pool_bytes(capacity_bytes: float, utilisation: float, weights: float, reserve_bytes: float) -> float:
-    """Bytes left for the cache: capacity·utilisation − weights − reserve; never below 0 (then nothing fits)."""
+def kv_pool_bytes(capacity_bytes: float, utilisation: float, weights: float, reserve_bytes: float, *, of_free: bool = False) -> float:
+    """Bytes left for the cache: capacity·utilisation − weights − reserve; of what is free, (capacity − weights − reserve)·utilisation.
+
+    Never below 0 (then nothing fits). An 80 GB card with 16 GB of weights and 3 GB kept, nine tenths of the whole and of the rest:
+
+    >>> round(kv_pool_bytes(85.5e9, 0.9, 16e9, 3e9) / 1e9, 2), round(kv_pool_bytes(85.5e9, 0.9, 16e9, 3e9, of_free=True) / 1e9, 2)
+    (57.95, 59.85)
+    """
+    if of_free:
+        return max(0.0, (capacity_bytes - weights - reserve_bytes) * utilisation)
     return max(0.0, capacity_bytes * utilisation - weights - reserve_bytes)
+
+
+def usable_bytes(capacity_bytes: float, engine: Engine) -> float:
+    """What weights, reserve and cache may take together: the engine's share of the device; all of it where the share is of what is free."""
+    return capacity_bytes if engine.fills == "free" else capacity_bytes * engine.gpu_memory_utilization
 
 
 def kv_share_of_memory(in_use_bytes: Array | float, capacity_bytes: float) -> Array | float:

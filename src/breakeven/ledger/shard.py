@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from breakeven.draws import Draws
 from breakeven.kernels import KvKernel, WeightKernel, by_family, kv_format, kv_kernel, matmul_rate, sixteen_bit, weight_kernels
 from breakeven.ledger.compute import active_expert_parameters, head_parameters
-from breakeven.ledger.memory import counts_by_class, state_bytes, state_element_bytes
+from breakeven.ledger.memory import counts_by_class, state_bytes
+from breakeven.pages import state_element_bytes
 from breakeven.spec.deployment import Deployment
 from breakeven.spec.model import Model
 from breakeven.stats import Array

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from breakeven.evaluator import Point, evaluate
-from breakeven.lever import DRAFTING, Candidate, Lever, Sigma, sigma_of
+from breakeven.lever import DRAFTING, Candidate, Lever, Sigma, candidate, sigma_of
 from breakeven.messages import Message
 from breakeven.spec.deployment import Deployment
 from breakeven.statement import limited_by, ridge_batch
@@ -33,7 +33,7 @@ def setting_on(d: Deployment) -> str | None:
 
 def candidates(d: Deployment) -> tuple[Candidate, ...]:
     """The cap at the target."""
-    return (Candidate(setting=str(target(d))),)
+    return (candidate("batching", str(target(d)), d),)
 
 
 def apply(d: Deployment, setting: str) -> Deployment:

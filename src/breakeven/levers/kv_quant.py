@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from breakeven import catalog
+from breakeven import support
 from breakeven.evaluator import Point
-from breakeven.kernels import kv_format, kv_kernel, kv_names
+from breakeven.kernels import kv_format, kv_names
 from breakeven.ledger import bandwidth
-from breakeven.lever import DRAFTING, Candidate, Lever, Sigma, sigma_of
+from breakeven.lever import DRAFTING, Candidate, Lever, Sigma, candidate, sigma_of
 from breakeven.messages import Message
 from breakeven.spec.deployment import Deployment
 from breakeven.statement import limited_by, read_bytes
@@ -24,26 +24,8 @@ def setting_on(d: Deployment) -> str | None:
 
 def candidates(d: Deployment) -> tuple[Candidate, ...]:
     """Formats the engine has; fp8, and the format in force, with the reason where it has not."""
-    found = []
-    for name in kv_names():
-        kernel, here = kv_kernel(name), d.engine.name in catalog.flags("kv_quant", "on", name)
-        if name == "bf16" or not (here or name in ("fp8", setting_on(d))):
-            continue
-        refused = None
-        if not here:
-            refused = Message("lever.kv_no_engine", {"engine": catalog.engine_title(d.engine.name), "format": name})
-        elif kernel.min_capability is not None and _capability(d) < kernel.min_capability:
-            refused = Message("lever.kv_no_device", {"device": d.hardware.device.title, "format": name})
-        found.append(Candidate(setting=name, refused=refused))
-    return tuple(found)
-
-
-def _capability(d: Deployment) -> int:
-    """CUDA capability as a number; devices of other makers count as new enough where they have fp8 units."""
-    text = d.hardware.device.compute_capability
-    if text.startswith("sm_"):
-        return int(text.removeprefix("sm_").rstrip("af"))
-    return 90 if "fp8" in d.hardware.device.native_formats else 0
+    known = (*support.engine_settings(d.engine.name, "kv_quant"), "fp8", setting_on(d))
+    return tuple(candidate("kv_quant", name, d) for name in kv_names() if name != "bf16" and name in known)
 
 
 def apply(d: Deployment, setting: str) -> Deployment:

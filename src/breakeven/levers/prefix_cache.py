@@ -6,9 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from breakeven import catalog
 from breakeven.evaluator import Point
-from breakeven.lever import DRAFTING, Candidate, Lever, Sigma, sigma_of
+from breakeven.lever import DRAFTING, Candidate, Lever, Sigma, candidate, sigma_of
 from breakeven.messages import Message
 from breakeven.spec.deployment import Deployment
 from breakeven.stats import Range
@@ -23,10 +22,8 @@ def setting_on(d: Deployment) -> str | None:
 
 
 def candidates(d: Deployment) -> tuple[Candidate, ...]:
-    """On, where the engine has it."""
-    here = d.engine.name in catalog.flags("prefix_cache", "on")
-    refused = None if here else Message("lever.prefix_no_engine", {"engine": catalog.engine_title(d.engine.name)})
-    return (Candidate(setting="on", refused=refused),)
+    """On, where the engine keeps this model's prefixes."""
+    return (candidate("prefix_cache", "on", d),)
 
 
 def apply(d: Deployment, setting: str) -> Deployment:

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from breakeven import catalog
+from breakeven import support
 from breakeven.efficiencies import table
 from breakeven.evaluator import Point, acceptance_known, evaluate
 from breakeven.ledger.draft import method_of
-from breakeven.lever import Candidate, Lever, Sigma, sigma_of
+from breakeven.lever import Candidate, Lever, Sigma, candidate, sigma_of
 from breakeven.messages import Message
 from breakeven.spec.deployment import Deployment
 from breakeven.spec.engine import HEADS, Speculative
@@ -78,25 +78,28 @@ def candidates(d: Deployment) -> tuple[Candidate, ...]:
     for method in ORDER:
         if method == "draft_model" and not d.drafts:
             continue
-        refused = _refusal(d, method)
-        k = best_k(d, method)[0] if refused is None else USUAL_K
-        found.append(Candidate(setting=name_of(method, k), refused=refused))
+        there = candidate("speculation", name_of(method, USUAL_K), d)
+        lacks = _lacks(d, method)
+        if there.refused is not None or lacks is not None:
+            found.append(there if there.refused is not None else replace(there, refused=lacks, source=_read_at(d.model)))
+            continue
+        found.append(Candidate(setting=name_of(method, best_k(d, method)[0])))
         tree = sheet()[method].get("tree", {}).get(d.engine.name)
-        if tree is not None and refused is None:
-            found.append(Candidate(setting=f"{method} {tree}"))
+        found += [Candidate(setting=f"{method} {tree}")] if tree is not None else []
     return tuple(found)
 
 
-def _refusal(d: Deployment, method: str) -> Message | None:
-    """Why the engine or the model does not have a method."""
-    entry = sheet()[method]
-    if d.engine.name not in LEVER.flags(d, name_of(method, USUAL_K)):
-        return Message("lever.spec_no_engine", {"engine": catalog.engine_title(d.engine.name), "method": method})
-    if entry.get("head") in ("eagle", "eagle3") and head_of(d, method) is None and not _in_force(d, method):
+def _lacks(d: Deployment, method: str) -> Message | None:
+    """What the model does not have for a method."""
+    head = sheet()[method].get("head")
+    if head in HEADS and head_of(d, method) is None and not _in_force(d, method):
         return Message("lever.spec_no_head", {"method": method, "model": d.model.name})
-    if entry.get("head") == "mtp" and not d.model.mtp_layers:
-        return Message("lever.spec_no_mtp", {"model": d.model.name})
-    return None
+    return Message("lever.spec_no_mtp", {"model": d.model.name}) if head == "mtp" and not d.model.mtp_layers else None
+
+
+def _read_at(model: Model) -> str:
+    """Where heads and MTP layers of a model are read."""
+    return f"{model.hf_ids[0] if model.hf_ids else model.name}: draft_heads, mtp_layers of its catalogue entry or its config.json"
 
 
 def _in_force(d: Deployment, method: str) -> bool:
@@ -121,7 +124,7 @@ def with_owner(d: Deployment) -> Deployment:
 
 
 def _has(d: Deployment, method: str) -> bool:
-    return method == "ngram" or _refusal(d, method) is None
+    return method == "ngram" or (support.support("speculation", method, d).supported and _lacks(d, method) is None)
 
 
 def _least_k(length: Value | None) -> int:

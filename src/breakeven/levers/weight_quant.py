@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from breakeven import catalog
+from breakeven import support
 from breakeven.evaluator import Point
 from breakeven.kernels import SIXTEEN_BIT, WITHOUT_UNIT, runs_on, sixteen_bit, weight_kernel, weight_kernels, weight_names
-from breakeven.lever import DRAFTING, Candidate, Lever, Sigma, sigma_of
+from breakeven.lever import DRAFTING, Candidate, Lever, Sigma, candidate, sigma_of
 from breakeven.messages import Message
 from breakeven.spec.deployment import Deployment
 from breakeven.statement import limited_by, read_bytes
@@ -25,18 +25,10 @@ def setting_on(d: Deployment) -> str | None:
 
 
 def candidates(d: Deployment) -> tuple[Candidate, ...]:
-    """Families the engine has a flag for; a format without a matrix unit is offered as the family that computes in 16 bits."""
-    found = []
-    for name in weight_names():
-        kernel = weight_kernel(name)
-        if d.engine.name not in catalog.flags("weight_quant", "on", name):
-            continue
-        device = d.hardware.device
-        if name in WITHOUT_UNIT.values() and runs_on(weight_kernel(_native_of(name)), device):
-            continue
-        refused = None if runs_on(kernel, device) else Message("lever.weights_no_unit", {"device": device.title, "format": kernel.title})
-        found.append(Candidate(setting=name, refused=refused))
-    return tuple(found)
+    """Families the engine has; a format without a matrix unit is offered as the family that computes in 16 bits."""
+    known, device = support.engine_settings(d.engine.name, "weight_quant"), d.hardware.device
+    instead = {name for name in known if name in WITHOUT_UNIT.values() and runs_on(weight_kernel(_native_of(name)), device)}
+    return tuple(candidate("weight_quant", name, d) for name in weight_names() if name in known and name not in instead)
 
 
 def _native_of(name: str) -> str:

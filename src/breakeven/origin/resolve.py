@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from breakeven import catalog, kernels
+from breakeven import catalog, kernels, support
 from breakeven.errors import InputError, NotModelledError, UnknownNameError
 from breakeven.messages import Message
 from breakeven.origin import gguf
@@ -26,7 +26,7 @@ from breakeven.spec.engine import Engine, Speculative
 from breakeven.spec.hardware import Device, Hardware
 from breakeven.spec.model import Model
 
-NATURE = ("kv_reserve", "mixes_prompts", "runtime_reserve_bytes", "state_dtype")
+NATURE = ("kv_reserve", "mixes_prompts", "fills", "checkpoint_kernels", "runtime_reserve_bytes", "state_dtype")
 """What an engine is rather than how it is set: the catalogue says it."""
 
 
@@ -122,6 +122,7 @@ def _engine(merged: Table, model: Model, device: Device, command: LaunchSettings
     )
     engine, told = _settle_dtype(engine, model, device)
     told += read_by
+    engine = _settle_support(engine, model, device, values, provenance)
     for field in fields(Engine):
         provenance.setdefault(f"engine.{field.name}", "catalogue" if field.name in NATURE else "assumed")
     if engine.unread:
@@ -200,6 +201,21 @@ def _settle_dtype(engine: Engine, model: Model, device: Device) -> tuple[Engine,
     if engine.dtype != "auto" or model.dtype != "bfloat16":
         return engine, ()
     return replace(engine, dtype="float16"), (Message("warning.computes_in_fp16", {"device": device.title}),)
+
+
+def _settle_support(
+    engine: Engine, model: Model, device: Device, stated: Mapping[str, object], provenance: dict[str, Provenance]
+) -> Engine:
+    """What the catalogue of support says of this model on this device, where the user did not: prefix cache, memory kept, block."""
+    chosen: dict[str, Any] = {}
+    if "enable_prefix_caching" not in stated and support.keeps_prefixes(model, engine, device) is False:
+        chosen["enable_prefix_caching"] = False
+    chosen |= {name: value for name, value in support.reserves(model, engine, device).items() if name not in stated}
+    block = support.block_size(model, engine, device)
+    if "block_size" not in stated and block is not None:
+        chosen["block_size"] = block
+    provenance.update(dict.fromkeys((f"engine.{name}" for name in chosen), "catalogue"))
+    return replace(engine, **chosen)
 
 
 def _drafts(speculative: Speculative | None, dirs: tuple[Path, ...], beside: Path | None) -> Mapping[str, Model]:

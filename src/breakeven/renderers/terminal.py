@@ -178,7 +178,7 @@ def _details(document: Document) -> list[RenderableType]:
 
 def _lever_details(lever: Lever, language: str) -> Table:
     table = grid(20, None)
-    told = words.reasons(lever) if lever.verdict == "does_not_fit" else [*lever.because, *lever.notes]
+    told = words.reasons(lever) if lever.verdict == "does_not_fit" else [*lever.because, *words.source_words(lever, language), *lever.notes]
     table.add_row(glued(lever.title, style="bold"), glued(say("report.accuracy_line", language, accuracy=lever.accuracy)))
     table.add_row(glued(say("report.because", language), style=DIM), glued(words.joined(told)))
     for name, gain in lever.metrics.items():

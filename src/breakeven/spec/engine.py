@@ -122,6 +122,10 @@ class Engine:
     """The most tokens the KV cache may hold (``-c``, ``--max-total-tokens``, a block override); None: all that the memory ledger leaves."""
     state_dtype: Literal["float32", "bfloat16"] = "bfloat16"
     """What the engine keeps recurrent states in where neither the checkpoint nor a setting says."""
+    fills: Literal["device", "free"] = "device"
+    """What ``gpu_memory_utilization`` is a share of: the device's memory, or what weights and reserve leave of it (TensorRT-LLM)."""
+    checkpoint_kernels: Mapping[str, str] = field(default_factory=dict)
+    """Kernel family that a stored format names to the family the engine runs it by where nothing is typed."""
     runtime_reserve_bytes: float = 2e9
     """What activations, graphs and the runtime take of a device beside weights and cache."""
     unread: Mapping[str, str] = field(default_factory=dict)
@@ -142,6 +146,8 @@ class EngineDefaults:
     """Whether a sequence takes KV room as it grows, or for all its tokens at once."""
     mixes_prompts: bool
     """Whether prompts run beside decoding sequences even without chunks."""
+    fills: Literal["device", "free"]
+    """What the share of memory is a share of."""
     runtime_reserve_bytes: float
     """Memory a device gives to activations, graphs and the runtime."""
     state_dtype: Literal["float32", "bfloat16"]
