@@ -8,7 +8,7 @@ from difflib import get_close_matches
 
 from breakeven.errors import InputError
 from breakeven.origin.engine_fields import FIELDS
-from breakeven.origin.launch_command import LaunchSettings
+from breakeven.origin.launch import LaunchSettings
 from breakeven.origin.values import shown
 from breakeven.spec.check import WORKLOAD
 from breakeven.spec.deployment import Provenance

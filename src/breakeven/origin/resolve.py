@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from breakeven import catalog, kernels
-from breakeven.errors import InputError, UnknownNameError
+from breakeven.errors import InputError, NotModelledError, UnknownNameError
 from breakeven.messages import Message
 from breakeven.origin.deployment_file import read_deployment
 from breakeven.origin.engine_fields import FIELDS, WITHOUT_EFFECT
-from breakeven.origin.launch_command import LaunchSettings, parse_launch
+from breakeven.origin.launch import LaunchSettings
+from breakeven.origin.launch_command import parse_launch
 from breakeven.origin.layers import Table, file_layer, flags_layer, launch_layer, merge
 from breakeven.origin.model_source import load_model
 from breakeven.origin.speculative import speculative_of, table_of
@@ -114,6 +115,8 @@ def _engine(merged: Table, model: Model, device: Device, command: LaunchSettings
     values = _stated(merged, provenance)
     name, version = str(values.pop("name", "vllm")), values.pop("version", None)
     speculative, unread = _speculative(merged, provenance)
+    _check_device_layers(command, model)
+    _spread(merged, values, command)
     devices, warnings = _devices(merged, values, model, provenance)
     engine = catalog.engine(
         name, version, device, **values, speculative=speculative, unread={**(command.unread if command is not None else {}), **unread}
@@ -172,6 +175,21 @@ def _devices(merged: Table, values: dict[str, Any], model: Model, provenance: di
             warnings = (Message("warning.tensor_parallel_assumed", {"size": values["tensor_parallel_size"], "count": stated}),)
     provenance["hardware.count"] = "assumed" if given is None else given.origin
     return int(values["tensor_parallel_size"]) * pipeline * data if stated is None else stated, warnings
+
+
+def _check_device_layers(command: LaunchSettings | None, model: Model) -> None:
+    """Layers that a launch command leaves to the host are not modelled."""
+    if command is not None and command.device_layers is not None and command.device_layers < model.layers:
+        raise NotModelledError("launch_device_layers", given=command.device_layers, layers=model.layers, name=model.name)
+
+
+def _spread(merged: Table, values: dict[str, Any], command: LaunchSettings | None) -> None:
+    """An engine that splits layers over all devices it sees runs a pipeline of as many as there are."""
+    given = merged.get("hardware.count")
+    if command is None or command.spread != "pipeline" or given is None:
+        return
+    if "tensor_parallel_size" not in values and "pipeline_parallel_size" not in values:
+        values |= {"tensor_parallel_size": 1, "pipeline_parallel_size": count(given.value, "hardware.count")}
 
 
 def _settle_dtype(engine: Engine, model: Model, device: Device) -> tuple[Engine, tuple[Message, ...]]:
