@@ -1,4 +1,4 @@
-"""All that a user has, resolved into one deployment: defaults < catalogue < launch command < file < flags."""
+"""All that a user has, resolved into one deployment: defaults < catalogue < launch command < start-up log < file < flags."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from breakeven.origin.deployment_file import read_deployment
 from breakeven.origin.engine_fields import FIELDS, WITHOUT_EFFECT
 from breakeven.origin.launch import LaunchSettings
 from breakeven.origin.launch_command import parse_launch
-from breakeven.origin.layers import Table, file_layer, flags_layer, launch_layer, merge
+from breakeven.origin.layers import Table, contradictions, file_layer, flags_layer, launch_layer, log_layer, merge
 from breakeven.origin.model_source import load_model
 from breakeven.origin.speculative import speculative_of, table_of
+from breakeven.origin.startup_log import StartupLog, read_log
 from breakeven.origin.values import count, word
 from breakeven.origin.workload_fields import price_of, slo_of, workload_of
 from breakeven.spec import parallel
@@ -26,6 +27,8 @@ from breakeven.spec.engine import Engine, Speculative
 from breakeven.spec.hardware import Device, Hardware
 from breakeven.spec.model import Model
 
+LOGGED_KERNELS = {"marlin": "int4_marlin"}
+"""4-bit kernels as start-up logs name them, to the families whose figures are known."""
 NATURE = ("kv_reserve", "mixes_prompts", "runtime_reserve_bytes", "state_dtype")
 """What an engine is rather than how it is set: the catalogue says it."""
 
@@ -35,6 +38,8 @@ class Resolved:
     """A deployment, and what is to be said of how it was read."""
 
     deployment: Deployment
+    log: StartupLog | None = None
+    """The start-up log, whose cache is yet to be put into the ledger."""
     warnings: tuple[Message, ...] = ()
 
 
@@ -43,12 +48,13 @@ def resolve(
     file: Path | str | None = None,
     flags: Mapping[str, object] | None = None,
     launch: str | LaunchSettings | None = None,
+    log: Path | str | None = None,
     catalog_dirs: Sequence[Path] = (),
 ) -> Resolved:
-    """One deployment from a file, a launch command and flags, in any mixture."""
+    """One deployment from a file, a launch command, a start-up log and flags, in any mixture."""
     table = read_deployment(Path(file)) if file is not None else {}
     beside = Path(file).parent if file is not None else None
-    return resolve_table(table, flags=flags, launch=launch, catalog_dirs=catalog_dirs, beside=beside)
+    return resolve_table(table, flags=flags, launch=launch, log=log, catalog_dirs=catalog_dirs, beside=beside)
 
 
 def resolve_table(
@@ -56,13 +62,16 @@ def resolve_table(
     *,
     flags: Mapping[str, object] | None = None,
     launch: str | LaunchSettings | None = None,
+    log: Path | str | None = None,
     catalog_dirs: Sequence[Path] = (),
     beside: Path | None = None,
 ) -> Resolved:
     """One deployment from a table as a file would hold it; ``beside`` is the folder its paths start from."""
     command = parse_launch(launch) if isinstance(launch, str) else launch
+    started = read_log(Path(log)) if log is not None else None
     settings = launch_layer(command) if command is not None else {}
-    merged = merge((settings, file_layer(table), flags_layer(flags or {})))
+    ran, typed = log_layer(started) if started is not None else {}, (file_layer(table), flags_layer(flags or {}))
+    merged = merge((settings, ran, *typed))
     dirs = tuple(catalog_dirs)
     provenance: dict[str, Provenance] = {}
     model = _model(merged, dirs, beside, provenance)
@@ -70,6 +79,8 @@ def resolve_table(
     loaded = workload_of(merged, beside)
     provenance.update(loaded.provenance)
     built = _engine(merged, model, device, command, provenance)
+    _check_device_layers(started.device_layers if started is not None else None, model)
+    built = _kernel_of_log(built, model, device, started, provenance)
     engine, hardware = built.engine, Hardware(device=device, count=built.devices)
     deployment = Deployment(
         model=model,
@@ -84,8 +95,9 @@ def resolve_table(
     check_deployment(deployment)
     kernels.kv_format(model, engine)
     kernels.weight_kernels(model, engine, device)
-    told = command.warnings if command is not None else ()
-    return Resolved(deployment=deployment, warnings=(*told, *loaded.warnings, *built.warnings))
+    told = (*(command.warnings if command is not None else ()), *(started.warnings if started is not None else ()))
+    told += contradictions(ran, (settings, *typed))
+    return Resolved(deployment=deployment, log=started, warnings=(*told, *loaded.warnings, *built.warnings))
 
 
 def _model(merged: Table, dirs: tuple[Path, ...], beside: Path | None, provenance: dict[str, Provenance]) -> Model:
@@ -115,7 +127,7 @@ def _engine(merged: Table, model: Model, device: Device, command: LaunchSettings
     values = _stated(merged, provenance)
     name, version = str(values.pop("name", "vllm")), values.pop("version", None)
     speculative, unread = _speculative(merged, provenance)
-    _check_device_layers(command, model)
+    _check_device_layers(command.device_layers if command is not None else None, model)
     _spread(merged, values, command)
     devices, warnings = _devices(merged, values, model, provenance)
     engine = catalog.engine(
@@ -127,7 +139,22 @@ def _engine(merged: Table, model: Model, device: Device, command: LaunchSettings
     if engine.unread:
         provenance["engine.unread"] = "declared"
     warnings += told + ((Message("warning.flags_unread", {"flags": ", ".join(sorted(unread))}),) if unread else ())
-    return _Built(engine=engine, devices=devices, warnings=(*warnings, *_without_effect(values)))
+    stated = {name: value for name, value in values.items() if not _from_log(merged, name)}
+    return _Built(engine=engine, devices=devices, warnings=(*warnings, *_without_effect(stated)))
+
+
+def _from_log(merged: Table, name: str) -> bool:
+    given = merged.get(f"engine.{name}")
+    return given is not None and given.layer == "log"
+
+
+def _kernel_of_log(built: _Built, model: Model, device: Device, log: StartupLog | None, provenance: dict[str, Provenance]) -> _Built:
+    """A 4-bit checkpoint whose kernels nobody has named runs those that the log names."""
+    named = LOGGED_KERNELS.get(log.kernel or "") if log is not None else None
+    if named is None or all(kernel.name != "int4" for kernel in kernels.weight_kernels(model, built.engine, device).values()):
+        return built
+    provenance["engine.quantization"] = "measured"
+    return replace(built, engine=replace(built.engine, quantization=named))
 
 
 def _without_effect(values: Mapping[str, Any]) -> tuple[Message, ...]:
@@ -177,10 +204,10 @@ def _devices(merged: Table, values: dict[str, Any], model: Model, provenance: di
     return int(values["tensor_parallel_size"]) * pipeline * data if stated is None else stated, warnings
 
 
-def _check_device_layers(command: LaunchSettings | None, model: Model) -> None:
-    """Layers that a launch command leaves to the host are not modelled."""
-    if command is not None and command.device_layers is not None and command.device_layers < model.layers:
-        raise NotModelledError("launch_device_layers", given=command.device_layers, layers=model.layers, name=model.name)
+def _check_device_layers(given: int | None, model: Model) -> None:
+    """Layers that are left to the host are not modelled."""
+    if given is not None and given < model.layers:
+        raise NotModelledError("launch_device_layers", given=given, layers=model.layers, name=model.name)
 
 
 def _spread(merged: Table, values: dict[str, Any], command: LaunchSettings | None) -> None:

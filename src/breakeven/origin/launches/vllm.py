@@ -84,7 +84,7 @@ SPELLING = Spelling(
         allowed-origins allowed-methods allowed-headers allow-credentials middleware chat-template-content-format
         generation-config override-generation-config enable-prompt-tokens-details disable-uvicorn-access-log api-server-count
         enable-server-load-tracking response-role max-log-len max-logprobs enable-mfu-metrics return-tokens-as-token-ids
-        disable-frontend-multiprocessing enable-force-include-usage use-v2-block-manager max-seq-len-to-capture swap-space
+        disable-frontend-multiprocessing enable-force-include-usage use-v2-block-manager max-seq-len-to-capture
         distributed-executor-backend disable-custom-all-reduce worker-cls nnodes node-rank master-addr master-port headless
         data-parallel-address data-parallel-rpc-port data-parallel-backend enable-sleep-mode otlp-traces-endpoint
         collect-detailed-traces prefix-caching-hash-algo guided-decoding-backend structured-outputs-config task runner convert
