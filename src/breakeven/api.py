@@ -58,11 +58,12 @@ def levers() -> Mapping[str, Lever]:
 
 def load(**sources: object) -> tuple[Deployment, tuple[Message, ...]]:
     """A deployment from a file, flags, a launch command and a start-up log, with what there is to say about them."""
-    from breakeven.measured_pool import with_measured_pool
     from breakeven.origin.resolve import resolve
+    from breakeven.pool import with_free_fraction, with_measured_pool
 
     resolved = resolve(**sources)  # type: ignore[arg-type]
-    deployment, told = with_measured_pool(resolved.deployment, resolved.log)
+    at_share = with_free_fraction(resolved.deployment, resolved.free_fraction)
+    deployment, told = with_measured_pool(at_share, resolved.log)
     return deployment, (*resolved.warnings, *told)
 
 

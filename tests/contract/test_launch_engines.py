@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import string
 from pathlib import Path
@@ -234,3 +235,18 @@ def test_a_bad_settings_file_is_one_line(engine: str, content: str | None, tmp_p
     with pytest.raises(BreakevenError) as refused:
         parse_launch(f"{STARTS[engine]} --config {path}")
     assert "\n" not in str(refused.value) and "c.yaml" in str(refused.value)
+
+
+TITLES = {"vllm": "vLLM", "sglang": "SGLang", "llamacpp": "llama.cpp", "trtllm": "TensorRT-LLM", "tgi": "TGI"}
+
+
+@pytest.mark.parametrize("engine", STARTS)
+def test_the_guides_table_names_every_flag_that_is_read(engine: str, root: Path) -> None:
+    page = (root / "docs/guide/launch.md").read_text(encoding="utf-8")
+    section = page.partition(f"\n## {TITLES[engine]}\n")[2].partition("\n## ")[0]
+    rows = dict(re.findall(r"^\| `--?([\w-]+)` \| (.+) \|$", section, re.MULTILINE))
+    spelling = SPELLINGS[engine].SPELLING
+    # Context parallelism is read where the engine's settings have it.
+    fields = {name: field for name, field in spelling.fields.items() if "context-parallel" not in name}
+    assert {name for name in rows if "context-parallel" not in name} == {*fields, *spelling.own}
+    assert {name: rows[name] for name in fields} == {name: f"`{field}`" for name, field in fields.items()}

@@ -16,9 +16,9 @@ from breakeven.kernels import kv_kernel
 from breakeven.ledger.pages import unified_bytes_per_token
 from breakeven.ledger.room import room
 from breakeven.ledger.shard import shard
-from breakeven.measured_pool import with_measured_pool
 from breakeven.messages import Message, text
 from breakeven.origin.startup_log import StartupLog, read_log
+from breakeven.pool import with_measured_pool
 from breakeven.spec.deployment import Deployment
 from breakeven.spec.engine import Speculative
 

@@ -40,6 +40,8 @@ class Resolved:
     deployment: Deployment
     log: StartupLog | None = None
     """The start-up log, whose cache is yet to be put into the ledger."""
+    free_fraction: float | None = None
+    """The share of what weights leave free that a launch command gives to the cache, yet to be put into the ledger."""
     warnings: tuple[Message, ...] = ()
 
 
@@ -97,7 +99,12 @@ def resolve_table(
     kernels.weight_kernels(model, engine, device)
     told = (*(command.warnings if command is not None else ()), *(started.warnings if started is not None else ()))
     told += contradictions(ran, (settings, *typed))
-    return Resolved(deployment=deployment, log=started, warnings=(*told, *loaded.warnings, *built.warnings))
+    return Resolved(
+        deployment=deployment,
+        log=started,
+        free_fraction=command.free_fraction if command is not None else None,
+        warnings=(*told, *loaded.warnings, *built.warnings),
+    )
 
 
 def _model(merged: Table, dirs: tuple[Path, ...], beside: Path | None, provenance: dict[str, Provenance]) -> Model:

@@ -43,6 +43,27 @@ SPECULATIVE = {
     "spec-decoding-acceptance-method": "acceptance_method",
 }
 """Flags of V0 to the key of today's configuration."""
+OWN_NAMES = (
+    "tensor_parallel_size",
+    "pipeline_parallel_size",
+    "data_parallel_size",
+    "decode_context_parallel_size",
+    "prefill_context_parallel_size",
+    "enable_expert_parallel",
+    "max_num_seqs",
+    "max_num_batched_tokens",
+    "max_model_len",
+    "dtype",
+    "quantization",
+    "kv_cache_dtype",
+    "mamba_ssm_cache_dtype",
+    "block_size",
+    "gpu_memory_utilization",
+    "enable_prefix_caching",
+    "enable_chunked_prefill",
+    "enforce_eager",
+)
+"""Fields of ``Engine`` that are vLLM's flags by the same name, where ``Engine`` has them."""
 SPELLING = Spelling(
     aliases={
         "tp": "tensor-parallel-size",
@@ -58,7 +79,7 @@ SPELLING = Spelling(
         "O": "optimization-level",
         "model-path": "model",
     },
-    fields={name.replace("_", "-"): name for name in FIELDS if name not in ("name", "version", "kv_cache_tokens")},
+    fields={name.replace("_", "-"): name for name in OWN_NAMES if name in FIELDS},
     own=flag_set(
         """
         model config speculative-config compilation-config optimization-level num-gpu-blocks-override cpu-offload-gb O0

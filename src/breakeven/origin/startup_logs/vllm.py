@@ -62,7 +62,8 @@ def sniff(head: str) -> bool:
 def read(lines: Iterable[str]) -> StartupLog:
     """What the log says; of several starts in one file the last."""
     found = last_matches(lines, PATTERNS)
-    config = dict(_pairs(PAIR, DRAFT.sub("", found["config"][1]))) if "config" in found else {}
+    # Of a name that comes twice the first pair is the target's: later ones are of nested configurations.
+    config = dict(reversed(list(_pairs(PAIR, DRAFT.sub("", found["config"][1]))))) if "config" in found else {}
     arguments = dict(_pairs(ARGUMENT, found["arguments"][1])) if "arguments" in found else {}
     settings = _settings(found, config, arguments)
     block = whole(found.get("page")) or int(str(settings.get("block_size", V0_BLOCK)))
@@ -88,9 +89,10 @@ def _pairs(pattern: re.Pattern[str], text: str) -> Iterable[tuple[str, str]]:
 
 def _settings(found: Mapping[str, re.Match[str]], config: Mapping[str, str], arguments: Mapping[str, str]) -> dict[str, object]:
     stated = {**config, **{name: arguments[name] for name in ARGUMENTS if name in arguments}}
-    # The first pair of a name counts for the configuration of the target: later ones are of nested configurations.
     settings = read_settings(stated, {**CONFIG, **{name: name for name in ARGUMENTS}})
-    lines = {"chunks": "max_num_batched_tokens", "length": "max_model_len", "page": "block_size"}
+    lines = {"chunks": "max_num_batched_tokens", "page": "block_size"}
+    # A draft model has a line of its own for its length: the configuration of the target comes first.
+    lines |= {} if "max_model_len" in settings else {"length": "max_model_len"}
     said = {name: count for name in lines if (count := whole(found.get(name))) is not None}
     return settings | {lines[name]: count for name, count in said.items()}
 

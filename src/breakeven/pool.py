@@ -1,4 +1,4 @@
-"""The cache that a start-up log reports, put into the memory ledger: the reserve becomes what makes both agree."""
+"""The pool as an engine tells it: the cache that a start-up log reports, or a share of what the weights leave free."""
 
 from __future__ import annotations
 
@@ -37,6 +37,25 @@ def with_measured_pool(d: Deployment, log: StartupLog | None) -> tuple[Deploymen
     provenance = dict(sorted({**d.provenance, "engine.runtime_reserve_bytes": "measured"}.items()))
     warnings = () if reserve >= 0.0 else (_too_large(wanted, empty),)
     return replace(found, provenance=provenance), warnings
+
+
+def with_free_fraction(d: Deployment, fraction: float | None) -> Deployment:
+    """The deployment at the utilisation that gives the cache a share of what weights and reserve leave free (TensorRT-LLM).
+
+    capacity·utilisation − weights − reserve = fraction·(capacity − weights − reserve). Source: tensorrt_llm/_torch/pyexecutor/_util.py
+    """
+    if fraction is None or "engine.gpu_memory_utilization" in stated(d):
+        return d
+    whole = replace(d, engine=replace(d.engine, gpu_memory_utilization=1.0, kv_cache_tokens=None))
+    free = room(whole, shard(whole, Draws(0, 0)), 0.0).pool_bytes
+    utilisation = 1.0 - (1.0 - fraction) * free / d.hardware.device.memory_bytes
+    provenance = dict(sorted({**d.provenance, "engine.gpu_memory_utilization": "declared"}.items()))
+    return replace(d, engine=replace(d.engine, gpu_memory_utilization=utilisation), provenance=provenance)
+
+
+def stated(d: Deployment) -> set[str]:
+    """What the user or a log has said."""
+    return {path for path, origin in d.provenance.items() if origin in ("measured", "file", "declared")}
 
 
 def _with_reserve(d: Deployment, reserve_bytes: float, *, unlimited: bool = False) -> Deployment:
