@@ -55,6 +55,10 @@ def test_every_reader_has_its_engine_in_the_catalogue() -> None:
         "mpirun -n 4 --allow-run-as-root trtllm-llmapi-launch {}",
         'command: ["/bin/sh", "-c"] args: ["{}"]',
         "MODEL=" + MODEL + "; {}",
+        "ssh gpu-3 'nohup {} > s.log 2>&1 &'",
+        "tmux new-session -d -s serve '{}'",
+        "# the server of the chat\n  # --tp 8\n{}  # one device",
+        "docker pull vllm/vllm-openai:v0.9.0\ndocker run --rm registry.local/a/b:1 {}",
     ],
 )
 def test_wrappings_change_nothing(engine: str, wrapped: str) -> None:

@@ -25,10 +25,13 @@ NOT_READ = {
     "tabbyapi": "TabbyAPI",
 }
 """Engines, and ways to start them, that are refused by name."""
+CONTAINERS = ("docker", "podman", "nerdctl")
 ENDS = re.compile(r"(?:&&|\|\||[;|&]|[0-9&]?>>?.*|<)")
 ASSIGNMENT = re.compile(r"(?:--env=|-e)?([A-Za-z_]\w*)=(.*)", re.DOTALL)
 PACKAGE = re.compile(r"(vllm|sglang|tensorrt[-_]llm)(?:\[[\w,-]*\])?==v?(\d[\w.+]*)")
 VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)(?::?-([^{}]*))?\})")
+COMMENT = re.compile(r"(?m)^[ \t]*#.*$|[ \t]#(?:[ \t][^'\"\n]*)?$")
+"""Comments of a pasted script; a # within quotes is none."""
 MANIFEST = re.compile(r"(?:^|\n)\s*(?:-\s+)?(?:command|args|entrypoint|image)\s*:|^\s*\[")
 
 
@@ -71,7 +74,7 @@ def _words(command: str) -> list[str]:
 
 def _split(command: str) -> list[str]:
     try:
-        return shlex.split(re.sub(r"\\\r?\n", " ", command), comments=False)
+        return shlex.split(re.sub(r"\\\r?\n", " ", COMMENT.sub("", command)), comments=False)
     except ValueError as error:
         raise InputError("launch_quotes", reason=shown(str(error))) from None
 
@@ -124,11 +127,28 @@ def _package_version(words: Sequence[str]) -> str | None:
 
 
 def _shell_string(words: Sequence[str]) -> str | None:
-    """The command inside ``sh -c "…"``."""
+    """The command inside ``sh -c "…"``, or inside a word of a line that starts no engine itself."""
     for place, part in enumerate(words[:-1]):
         if place and re.fullmatch(r"-[a-z]*c", part) and words[place - 1].split("/")[-1] in ("sh", "bash", "zsh", "dash"):
             return words[place + 1]
-    return None
+    if any(_begins(words, place) for place in range(len(words))):
+        return None
+    return next((part for part in words if " " in part.strip() and _holds_a_start(part)), None)
+
+
+def _holds_a_start(part: str) -> bool:
+    """Whether a word is a command of its own, as ``ssh`` and ``tmux`` take one."""
+    try:
+        inner = shlex.split(part)
+    except ValueError:
+        return False
+    return any(_begins(inner, place) for place in range(len(inner)))
+
+
+def _begins(words: Sequence[str], place: int) -> tuple[ModuleType, int] | None:
+    """The reader whose engine starts at a word, and how many words that takes."""
+    found = ((reader, reader.begins(words, place)) for reader in _readers())
+    return next(((reader, taken) for reader, taken in found if taken), None)
 
 
 def _readers() -> list[ModuleType]:
@@ -143,9 +163,11 @@ class _Image:
 
 
 def _image(words: Sequence[str]) -> _Image | None:
-    """The first word that is one of an engine's images."""
+    """The first word after the last ``docker run`` that is one of an engine's images."""
+    runs = (place for place in range(len(words) - 1, 0, -1) if words[place] == "run" and words[place - 1].split("/")[-1] in CONTAINERS)
+    begin = next(runs, 0)
     for place, part in enumerate(words):
-        if "/" not in part:
+        if place < begin or "/" not in part:
             continue
         for reader in _readers():
             found = reader.IMAGE.fullmatch(part)
@@ -162,10 +184,9 @@ def _version_of_tag(tag: str | None) -> str | None:
 def _start(words: Sequence[str], image: _Image | None) -> tuple[ModuleType, int]:
     """The engine's reader, and where its own arguments begin."""
     for place, part in enumerate(words):
-        for reader in _readers():
-            taken = reader.begins(words, place)
-            if taken:
-                return reader, place + taken
+        found = _begins(words, place)
+        if found is not None:
+            return found[0], place + found[1]
         name = part.split("/")[-1]
         if name in NOT_READ:
             raise NotModelledError("launch_engine", engine=NOT_READ[name])
