@@ -160,9 +160,9 @@ class TestFlagsNotRead:
         assert parse_launch(f"vllm serve --trust-remote-code {MODEL}").model == MODEL
 
     def test_secrets_are_not_kept(self) -> None:
-        found = parse_launch(f"HF_TOKEN=hf_secret VLLM_API_KEY=hf_secret VLLM_USE_V1=0 vllm serve {MODEL} --api-key hf_secret")
+        found = parse_launch(f"HF_TOKEN=hf_secret VLLM_API_KEY=hf_secret VLLM_LOGGING_LEVEL=DEBUG vllm serve {MODEL} --api-key hf_secret")
         assert "hf_secret" not in repr(found)
-        assert found.unread["VLLM_USE_V1"] == "0"
+        assert found.unread["VLLM_LOGGING_LEVEL"] == "DEBUG"
 
 
 @pytest.mark.parametrize(

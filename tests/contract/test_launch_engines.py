@@ -90,8 +90,10 @@ def test_a_manifests_command_and_args_are_words(engine: str) -> None:
         (f"docker run registry.local/huggingface/text-generation-inference:3.3.4-rocm --model-id {MODEL}", "tgi", "3.3.4"),
         (f"pip install vllm==0.10.1 && vllm serve {MODEL}", "vllm", "0.10.1"),
         (f"uv run --with 'sglang[all]==0.4.9' python -m sglang.launch_server --model {MODEL}", "sglang", "0.4.9"),
-        (f"VLLM_USE_V1=0 vllm serve {MODEL}", "vllm", "0.10"),
-        (f"docker run -e VLLM_USE_V1=0 vllm/vllm-openai:v0.8.5 --model {MODEL}", "vllm", "0.8.5"),
+        (f"VLLM_USE_V1=0 vllm serve {MODEL}", "vllm", "0.7"),
+        (f"docker run -e VLLM_USE_V1=0 vllm/vllm-openai:v0.8.5 --model {MODEL}", "vllm", "0.7"),
+        (f"docker run -e VLLM_USE_V1=0 vllm/vllm-openai:v0.11.0 --model {MODEL}", "vllm", "0.11.0"),
+        (f"docker run -e VLLM_USE_V1=0 vllm/vllm-openai:v0.6.3 --model {MODEL}", "vllm", "0.6.3"),
         (f"docker run vllm/vllm-openai:latest --model {MODEL}", "vllm", None),
         (f"image: vllm/vllm-openai:v0.9.2\nargs: [--model, {MODEL}]", "vllm", "0.9.2"),
     ],
@@ -216,6 +218,21 @@ def test_layers_left_to_the_host_are_refused() -> None:
 def test_layers_split_over_all_devices_are_a_pipeline() -> None:
     found = resolve_table({"workload": WORKLOAD, "hardware": "h100-sxm:2"}, launch="llama-server -m llama-3.1-8b -c 8192").deployment.engine
     assert (found.tensor_parallel_size, found.pipeline_parallel_size) == (1, 2)
+
+
+def test_an_engine_that_takes_all_devices_splits_its_tensors_over_them() -> None:
+    found = resolve_table({"workload": WORKLOAD, "hardware": "h100-sxm:4"}, launch=f"text-generation-launcher --model-id {MODEL}")
+    assert found.deployment.engine.tensor_parallel_size == 4
+    assert not any(one.key == "warning.tensor_parallel_assumed" for one in found.warnings)
+
+
+@given(st.text(alphabet=string.printable, max_size=60))
+def test_any_manifest_is_words_or_one_line(rest: str) -> None:
+    for begin in ("command: [", "args:\n- ", "[", "image: vllm/vllm-openai:v0.9\nargs: "):
+        try:
+            parse_launch(begin + rest)
+        except BreakevenError as error:
+            assert "\n" not in str(error)
 
 
 def test_a_settings_file_is_looked_for_where_the_command_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

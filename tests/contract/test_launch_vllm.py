@@ -6,12 +6,16 @@ import dataclasses
 
 import pytest
 
+from breakeven.efficiencies import is_eager
 from breakeven.errors import BreakevenError, NotModelledError
+from breakeven.messages import text
 from breakeven.origin.launch import LaunchSettings
 from breakeven.origin.launch_command import parse_launch
 from breakeven.origin.launches import vllm
+from breakeven.origin.resolve import resolve_table
 from breakeven.spec.engine import Engine, Speculative
 
+TABLE = {"hardware": "h100-sxm:4", "workload": {"input_tokens": 1000, "output_tokens": 200, "request_rate": 1.0}}
 MODEL = "meta-llama/Llama-3.1-70B-Instruct"
 
 
@@ -77,12 +81,18 @@ def test_context_parallel_sizes_are_read_where_the_engine_has_them() -> None:
 class TestTheV0Engine:
     def test_its_defaults_come_with_it(self) -> None:
         found = parsed("--max-num-seqs 8", before="VLLM_USE_V1=0 VLLM_ATTENTION_BACKEND=XFORMERS")
-        assert found.version == vllm.V0_LAST
-        assert found.settings == {"max_num_seqs": 8, "enable_prefix_caching": False, "enable_chunked_prefill": False}
-        assert found.unread == {"VLLM_USE_V1": "0", "VLLM_ATTENTION_BACKEND": "XFORMERS"}
+        assert found.version == vllm.V0_ERA and "0.7" in text(found.warnings[1])
+        assert found.unread == {"VLLM_ATTENTION_BACKEND": "XFORMERS"}
+        engine = resolve_table(TABLE, launch=found).deployment.engine
+        assert not engine.enable_prefix_caching and not engine.enable_chunked_prefill and is_eager(engine)
+
+    def test_where_it_is_gone_the_variable_is_kept(self) -> None:
+        found = parse_launch(f"docker run -e VLLM_USE_V1=0 vllm/vllm-openai:v0.12.0 --model {MODEL}")
+        assert found.unread == {"VLLM_USE_V1": "0"} and found.version == "0.12.0"
 
     def test_what_is_stated_wins(self) -> None:
-        assert parsed("--enable-prefix-caching", before="VLLM_USE_V1=0").settings["enable_prefix_caching"] is True
+        found = resolve_table(TABLE, launch=parsed("--enable-prefix-caching", before="VLLM_USE_V1=0"))
+        assert found.deployment.engine.enable_prefix_caching
 
     def test_its_way_of_speculating(self) -> None:
         flags = "--speculative-model small/m --num-speculative-tokens 5 --speculative-draft-tensor-parallel-size 1 --use-v2-block-manager"

@@ -21,7 +21,7 @@ from breakeven.origin.values import shown, switch, word
 from breakeven.spec.engine import Speculative
 
 NUMBER = re.compile(r"-\d[\d.]*")
-SECRET = re.compile(r"(?:.*-)?(?:api-key|key-file|hf-token|token|password|secret|ssl-keyfile|hf-api-token)(?:-file)?")
+SECRET = re.compile(r".*(?:api-key|key-file|keyfile|token|password|secret)")
 """Flags whose value is not kept."""
 
 
@@ -199,7 +199,7 @@ def read_fields(flags: Iterable[Flag], spelling: Spelling) -> Read:
 
 def keep(unread: dict[str, str], flag: Flag) -> None:
     """A flag that is not read, as given; a secret without its value."""
-    unread[flag.written] = "…" if SECRET.fullmatch(flag.name) and flag.value else shown(flag.value) if flag.value else ""
+    unread[flag.written] = "…" if SECRET.fullmatch(flag.name) and flag.value else flag.value or ""
 
 
 def setting(flag: Flag, name: str) -> object:

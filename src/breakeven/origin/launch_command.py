@@ -68,7 +68,7 @@ def _words(command: str) -> list[str]:
         raise InputError("launch_empty")
     if len(command) > LONGEST or "\0" in command:
         raise InputError("launch_too_long", limit=LONGEST)
-    listed = _manifest_words(command) if MANIFEST.search(command) else None
+    listed = _manifest_words(command) if MANIFEST.search(command) and "<<" not in command else None
     return _split(command) if listed is None else listed
 
 

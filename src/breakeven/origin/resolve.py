@@ -27,8 +27,6 @@ from breakeven.spec.engine import Engine, Speculative
 from breakeven.spec.hardware import Device, Hardware
 from breakeven.spec.model import Model
 
-LOGGED_KERNELS = {"marlin": "int4_marlin"}
-"""4-bit kernels as start-up logs name them, to the families whose figures are known."""
 NATURE = ("kv_reserve", "mixes_prompts", "runtime_reserve_bytes", "state_dtype")
 """What an engine is rather than how it is set: the catalogue says it."""
 
@@ -135,7 +133,7 @@ def _engine(merged: Table, model: Model, device: Device, command: LaunchSettings
     name, version = str(values.pop("name", "vllm")), values.pop("version", None)
     speculative, unread = _speculative(merged, provenance)
     _check_device_layers(command.device_layers if command is not None else None, model)
-    _spread(merged, values, command)
+    _spread(merged, values, command, model)
     devices, warnings = _devices(merged, values, model, provenance)
     engine = catalog.engine(
         name, version, device, **values, speculative=speculative, unread={**(command.unread if command is not None else {}), **unread}
@@ -157,8 +155,10 @@ def _from_log(merged: Table, name: str) -> bool:
 
 def _kernel_of_log(built: _Built, model: Model, device: Device, log: StartupLog | None, provenance: dict[str, Provenance]) -> _Built:
     """A 4-bit checkpoint whose kernels nobody has named runs those that the log names."""
-    named = LOGGED_KERNELS.get(log.kernel or "") if log is not None else None
-    if named is None or all(kernel.name != "int4" for kernel in kernels.weight_kernels(model, built.engine, device).values()):
+    named = f"int4_{log.kernel}" if log is not None else ""
+    if named not in kernels.weight_names() or all(
+        kernel.name != "int4" for kernel in kernels.weight_kernels(model, built.engine, device).values()
+    ):
         return built
     provenance["engine.quantization"] = "measured"
     return replace(built, engine=replace(built.engine, quantization=named))
@@ -217,13 +217,16 @@ def _check_device_layers(given: int | None, model: Model) -> None:
         raise NotModelledError("launch_device_layers", given=given, layers=model.layers, name=model.name)
 
 
-def _spread(merged: Table, values: dict[str, Any], command: LaunchSettings | None) -> None:
-    """An engine that splits layers over all devices it sees runs a pipeline of as many as there are."""
+def _spread(merged: Table, values: dict[str, Any], command: LaunchSettings | None, model: Model) -> None:
+    """An engine that takes all devices it sees splits layers over them like a pipeline, or rows as far as the heads allow."""
     given = merged.get("hardware.count")
-    if command is None or command.spread != "pipeline" or given is None:
+    if command is None or command.spread is None or given is None or {"tensor_parallel_size", "pipeline_parallel_size"} & set(values):
         return
-    if "tensor_parallel_size" not in values and "pipeline_parallel_size" not in values:
-        values |= {"tensor_parallel_size": 1, "pipeline_parallel_size": count(given.value, "hardware.count")}
+    devices = count(given.value, "hardware.count")
+    if command.spread == "pipeline":
+        values |= {"tensor_parallel_size": 1, "pipeline_parallel_size": devices}
+    else:
+        values["tensor_parallel_size"] = parallel.assumed_tensor_parallel(model, devices)
 
 
 def _settle_dtype(engine: Engine, model: Model, device: Device) -> tuple[Engine, tuple[Message, ...]]:

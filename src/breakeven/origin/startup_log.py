@@ -19,7 +19,7 @@ from breakeven.origin.values import shown
 from breakeven.spec.engine import Speculative
 
 HEAD_BYTES = 2**20
-MOST_LINES = 200_000
+MOST_LINES, MOST_BYTES = 50_000, 2**28
 """A start-up is told at the beginning; requests are logged after it."""
 LONGEST_LINE = 2**16
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
@@ -66,7 +66,7 @@ def read_log(path: Path) -> StartupLog:
     raise InputError("log_unknown", path=shown(str(path), 300))
 
 
-def _lines(path: Path, most_bytes: int | None = None) -> Iterator[str]:
+def _lines(path: Path, most_bytes: int = MOST_BYTES) -> Iterator[str]:
     """Lines of a regular file as text without colours, each and all together cut to what a start-up needs."""
     where = shown(str(path), 300)
     taken = 0
@@ -77,7 +77,7 @@ def _lines(path: Path, most_bytes: int | None = None) -> Iterator[str]:
             for _ in range(MOST_LINES):
                 raw = handle.readline(LONGEST_LINE)
                 taken += len(raw)
-                if not raw or (most_bytes is not None and taken > most_bytes):
+                if not raw or taken > most_bytes:
                     return
                 yield COLOUR.sub("", raw.decode("utf-8", errors="replace"))
     except FileNotFoundError:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from breakeven.messages import Message
 from breakeven.origin.engine_fields import FIELDS
 from breakeven.origin.launch import (
     Flag,
@@ -24,12 +25,12 @@ from breakeven.origin.launch import (
 )
 from breakeven.origin.speculative import speculative_of, table_of
 from breakeven.origin.values import count, number
+from breakeven.spec.engine import version_key
 
 IMAGE = re.compile(r"(?!-)(?:[\w.-]+(?::\d+)?/){0,8}vllm[\w./-]*(?::([\w.-]+))?(?:@sha256:\w+)?")
 KEPT = re.compile(r"VLLM_(?!API_KEY)\w+|CUDA_VISIBLE_DEVICES|HIP_VISIBLE_DEVICES|ROCR_VISIBLE_DEVICES")
-V0_DEFAULTS = {"enable_prefix_caching": False, "enable_chunked_prefill": False}
-V0_LAST = "0.10"
-"""The last versions that have the V0 engine, which VLLM_USE_V1=0 asks for."""
+V0_ERA, V0_GONE = "0.7", "0.11"
+"""VLLM_USE_V1=0 asks for the engine of the versions before 0.8, with their defaults and costs; from 0.11 on there is none."""
 WITHOUT_GRAPHS = ("0", "none")
 SPECULATIVE = {
     "speculative-model": "model",
@@ -141,17 +142,18 @@ def read(arguments: Sequence[str], environment: Mapping[str, str], version: str 
             _own(flag, found)
     speculative, not_read = speculative_of(speculation, "--speculative-config") if speculation else (None, {})
     kept = {name: value for name, value in environment.items() if KEPT.fullmatch(name)}
-    version = _v0(found.settings, version) if environment.get("VLLM_USE_V1", "").strip() == "0" else version
-    found.unread |= not_read | {name: value for name, value in kept.items() if name.startswith("VLLM_")}
+    era = _era(environment, version)
+    read_elsewhere = ("VLLM_USE_V1",) if era != version else ()
+    found.unread |= not_read | {name: value for name, value in kept.items() if name.startswith("VLLM_") and name not in read_elsewhere}
     return LaunchSettings(
         engine="vllm",
-        version=version,
+        version=era,
         model=model,
         settings=found.settings,
         speculative=speculative,
         unread=found.unread,
         environment=kept,
-        warnings=unread_warning(found.unread, SPELLING),
+        warnings=(*unread_warning(found.unread, SPELLING), *_era_warning(era, version)),
     )
 
 
@@ -192,8 +194,12 @@ def _table(flag: Flag) -> Mapping[str, object]:
     return table_of(given, flag.written)
 
 
-def _v0(settings: dict[str, object], version: str | None) -> str:
-    """The V0 engine: its defaults, and a version that has it where none is told."""
-    for name, value in V0_DEFAULTS.items():
-        settings.setdefault(name, value)
-    return version or V0_LAST
+def _era(environment: Mapping[str, str], version: str | None) -> str | None:
+    """The version whose engine runs: the V0 engine is that of the versions before 0.8, whatever release carries it."""
+    wanted = environment.get("VLLM_USE_V1", "").strip() == "0"
+    has_it = version is None or version_key(V0_ERA) < version_key(version) < version_key(V0_GONE)
+    return V0_ERA if wanted and has_it else version
+
+
+def _era_warning(era: str | None, version: str | None) -> tuple[Message, ...]:
+    return () if era == version else (Message("warning.launch_v0_era", {"version": era}),)

@@ -32,7 +32,7 @@ QUANTIZATION = {
     "compressedtensors": "compressed-tensors",
 }
 KV_CACHE = {"fp8e4m3fn": "fp8_e4m3fn", "fp8e5m2": "fp8_e5m2"}
-MOST_ARGUMENTS = 400
+MOST_ARGUMENTS, LONGEST_ARGUMENT = 400, 4096
 
 
 def sniff(head: str) -> bool:
@@ -69,6 +69,6 @@ def _with_arguments(lines: Iterable[str], arguments: list[str]) -> Iterator[str]
             inside = True
             arguments.clear()
         if inside and len(arguments) < MOST_ARGUMENTS:
-            arguments.append(line)
+            arguments.append(line[:LONGEST_ARGUMENT])
             inside = not line.rstrip().endswith("}")
         yield line
