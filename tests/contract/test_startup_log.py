@@ -122,6 +122,54 @@ class TestWhatIsRead:
             "enforce_eager": False,
         }
 
+    @pytest.mark.parametrize(
+        ("name", "line", "tokens", "size"),
+        [
+            ("sglang", "[2025 DP0 TP0 EP0] KV Cache is allocated. #tokens: 524288, KV size: 17.16 GB", 524_288, 17.16),
+            ("sglang", "KV Cache is allocated. dtype: torch.bfloat16, #tokens: 4096, K size: 1.00 GB, V size: 1.50 GB", 4096, 2.5),
+            (
+                "trtllm",
+                "[TensorRT-LLM][INFO] [MemUsageChange] Allocated 26.91 GiB for max tokens in paged KV cache (220480).",
+                220_480,
+                26.91,
+            ),
+            ("vllm", "GPU KV cache size: 90,112 tokens, Maximum concurrency for 8,192 tokens per request: 11.00x", 90_112, None),
+            (
+                "tgi",
+                '{"level":"INFO","message":"Setting max batch total tokens to 133696","target":"text_generation_router"}',
+                133_696,
+                None,
+            ),
+        ],
+    )
+    def test_other_forms_of_a_caches_line(self, name: str, line: str, tokens: int, size: float | None, tmp_path: Path) -> None:
+        path = tmp_path / "a.log"
+        path.write_text(line + "\n", encoding="utf-8")
+        found = read_log(path)
+        assert (found.engine, found.kv_tokens) == (name, tokens)
+        assert found.kv_bytes == (None if size is None else pytest.approx(size * 2**30))
+
+    def test_a_drafts_cache_is_not_taken_for_the_targets(self, tmp_path: Path) -> None:
+        path = tmp_path / "a.log"
+        draft = "KV Cache is allocated. #tokens: 800000, K size: 0.76 GB, V size: 0.76 GB\n"
+        path.write_text(log("sglang").read_text(encoding="utf-8") + draft, encoding="utf-8")
+        assert read_log(path).kv_bytes == pytest.approx(48.82 * 2**30)
+
+    def test_vllms_draft_is_read_with_its_head(self, tmp_path: Path) -> None:
+        path = tmp_path / "a.log"
+        draft = "speculative_config=SpeculativeConfig(method='eagle3', model='a/EAGLE3-b', num_spec_tokens=3)"
+        words = log("vllm-v1").read_text(encoding="utf-8").replace("speculative_config=None", draft)
+        path.write_text(words + "INFO 10-14 [model.py:1] Using max model len 2048\n", encoding="utf-8")
+        found = read_log(path)
+        assert found.speculative == Speculative(method="eagle3", num_speculative_tokens=3, model="a/EAGLE3-b")
+        assert found.model == "meta-llama/Llama-3.1-8B-Instruct" and found.settings["max_model_len"] == 16384
+
+    def test_a_hybrids_block_is_the_page(self, tmp_path: Path) -> None:
+        path = tmp_path / "a.log"
+        line = "INFO [config.py:1] Setting attention block size to 784 tokens to ensure that attention page size is >= mamba page size.\n"
+        path.write_text(log("vllm-v1").read_text(encoding="utf-8") + line, encoding="utf-8")
+        assert read_log(path).settings["block_size"] == 784
+
 
 class TestTheLedger:
     @pytest.mark.parametrize("name", NAMES)

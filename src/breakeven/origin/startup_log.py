@@ -23,9 +23,7 @@ MOST_LINES, MOST_BYTES = 50_000, 2**28
 """A start-up is told at the beginning; requests are logged after it."""
 LONGEST_LINE = 2**16
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
-FALLBACK = re.compile(
-    r"(?:fall(?:ing|s)? ?back (?:to|on)|Cannot use \S+ backend|will be slow|not compiled with GPU support).*", re.IGNORECASE
-)
+FALLBACK = re.compile(r"(?:fall(?:ing|s)? ?back (?:to|on)|Cannot use \S+ backend|will be slow|not compiled with GPU).*", re.IGNORECASE)
 """What engines say when the kernel asked for, or the device, is not to be had."""
 GIB = 2.0**30
 

@@ -11,7 +11,7 @@ from breakeven.origin.startup_log import FALLBACK, StartupLog, fallback_warnings
 
 SIGNS = re.compile(r"llama_(?:context|new_context|kv_cache|model_loader|load)\w*:|llama threadpool init|load_tensors:|ggml_cuda_init:")
 PATTERNS = {
-    "build": re.compile(r"(?:build: |build_info: b|\bbuild )(\d{2,6})\b"),
+    "build": re.compile(r"(?:build: |build_info: b|\bbuild (?:= )?)(\d{2,6})\b"),
     "context": re.compile(r"llama_\w*context\w*: n_ctx\s+= (\d+)"),
     "sequence": re.compile(r"llama_\w*context\w*: n_ctx_(?:seq|per_seq)\s+= (\d+)"),
     "slots": re.compile(r"n_slots = (\d+)"),

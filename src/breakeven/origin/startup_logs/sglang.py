@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from breakeven.origin.startup_log import FALLBACK, GIB, StartupLog, fallback_warnings, last_matches, read_settings, whole
 
@@ -11,7 +11,6 @@ SIGNS = re.compile(r"server_args=ServerArgs\(|KV Cache is allocated\.|max_total_
 PATTERNS = {
     "arguments": re.compile(r"server_args=ServerArgs\((.*)"),
     "cache": re.compile(r"KV Cache is allocated\..*#tokens: (\d+)"),
-    "sizes": re.compile(r"KV Cache is allocated\..*?(?:K size: ([\d.]{1,10}) GB, V size: ([\d.]{1,10}) GB|KV size: ([\d.]{1,10}) GB)"),
     "tokens": re.compile(r"max_total_num_tokens=(\d+)"),
     "running": re.compile(r"max_running_requests=(\d+)"),
     "slow": re.compile(r"[Uu]s(?:e|ing) ((?:torch_native|torch native)\b.*)"),
@@ -28,6 +27,7 @@ FIELDS = {
     "mamba_ssm_dtype": "mamba_ssm_cache_dtype",
     "max_total_tokens": "kv_cache_tokens",
 }
+SIZES = re.compile(r"KV Cache is allocated\..*?(?:K size: ([\d.]{1,10}) GB, V size: ([\d.]{1,10}) GB|KV size: ([\d.]{1,10}) GB)")
 PAIR = re.compile(r"(\w+)=('[^']*'|[^\s,()]+)")
 WORDS = {"modelopt_fp8": "modelopt", "w8a8_fp8": "fp8", "marlin": "int4_marlin", "blockwise_int8": "int8", "unquant": "None"}
 
@@ -39,7 +39,8 @@ def sniff(head: str) -> bool:
 
 def read(lines: Iterable[str]) -> StartupLog:
     """What the log says; of several starts in one file the last."""
-    found = last_matches(lines, PATTERNS)
+    sizes: list[float] = []
+    found = last_matches(_with_sizes(lines, sizes), PATTERNS)
     pairs = PAIR.findall(found["arguments"][1]) if "arguments" in found else []
     given = {name: value.strip("'") for name, value in reversed(pairs)}
     quantization = given.get("quantization", "None")
@@ -51,7 +52,7 @@ def read(lines: Iterable[str]) -> StartupLog:
         model=given.get("model_path"),
         settings=settings | _ranks(given, settings),
         kv_tokens=whole(found.get("tokens")) or whole(found.get("cache")),
-        kv_bytes=_bytes(found.get("sizes")),
+        kv_bytes=max(sizes, default=None),
         warnings=fallback_warnings(found.get("fallback")) or fallback_warnings(found.get("slow")),
     )
 
@@ -78,7 +79,14 @@ def _ranks(given: Mapping[str, str], settings: Mapping[str, object]) -> dict[str
     return {"tensor_parallel_size": tensor // int(ranks), "data_parallel_size": int(ranks)}
 
 
-def _bytes(match: re.Match[str] | None) -> float | None:
-    """Its GB are 2^30 bytes: memory_pool.py."""
-    parts = [part for part in (match.groups() if match is not None else ()) if part and part.count(".") <= 1 and part != "."]
-    return sum(float(part) for part in parts) * GIB if parts else None
+def _with_sizes(lines: Iterable[str], sizes: list[float]) -> Iterator[str]:
+    """The lines, the bytes of each cache gathered on the way: a draft's own, smaller one comes after the target's.
+
+    Its GB are 2^30 bytes: memory_pool.py.
+    """
+    for line in lines:
+        match = SIZES.search(line)
+        parts = [part for part in (match.groups() if match is not None else ()) if part and part.count(".") <= 1 and part != "."]
+        if parts:
+            sizes.append(sum(float(part) for part in parts) * GIB)
+        yield line

@@ -15,7 +15,7 @@ SIGNS = re.compile(
     r"vLLM API server version|Initializing an? (?:V\d )?LLM engine \(v|# (?:GPU|cuda) blocks: \d|GPU KV cache size: [\d,]+ tokens"
 )
 PATTERNS = {
-    "version": re.compile(r"(?:vLLM API server version|LLM engine \(v)\s*([\w.+]+)"),
+    "version": re.compile(r"(?:vLLM API server version v?|LLM engine \(v)\s*(\d[\w.+]*)"),
     "config": re.compile(r"LLM engine \(v[\w.+]+\) with config: (.*)"),
     "arguments": re.compile(r"non-default args: \{(.*)\}"),
     "tokens": re.compile(r"GPU KV cache size: ([\d,]+) tokens"),
