@@ -109,6 +109,10 @@ class TestSpeculation:
             method="mtp", num_speculative_tokens=1
         )
 
+    def test_a_draft_that_is_the_model_is_its_own_head(self) -> None:
+        flags = f"--speculative-algorithm EAGLE --speculative-draft-model-path {MODEL} --speculative-num-steps 2 --speculative-eagle-topk 1"
+        assert parsed(flags).speculative == Speculative(method="mtp", num_speculative_tokens=2)
+
     def test_a_draft_of_its_own(self) -> None:
         flags = (
             "--speculative-algorithm STANDALONE --speculative-draft-model-path a/small --speculative-num-steps 4 --speculative-eagle-topk 1"

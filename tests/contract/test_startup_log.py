@@ -155,6 +155,13 @@ class TestWhatIsRead:
         path.write_text(log("sglang").read_text(encoding="utf-8") + draft, encoding="utf-8")
         assert read_log(path).kv_bytes == pytest.approx(48.82 * 2**30)
 
+    def test_sglangs_speculation_is_read_as_its_flags_are(self, tmp_path: Path) -> None:
+        path = tmp_path / "a.log"
+        said = "speculative_algorithm='EAGLE3', speculative_draft_model_path='a/b', speculative_num_steps=5, speculative_eagle_topk=8, "
+        words = log("sglang").read_text(encoding="utf-8")
+        path.write_text(words.replace("speculative_algorithm=None", f"{said}speculative_num_draft_tokens=32"), encoding="utf-8")
+        assert read_log(path).speculative == Speculative(method="eagle3", num_speculative_tokens=5, model="a/b", topk=8, verify_tokens=32)
+
     def test_vllms_draft_is_read_with_its_head(self, tmp_path: Path) -> None:
         path = tmp_path / "a.log"
         draft = "speculative_config=SpeculativeConfig(method='eagle3', model='a/EAGLE3-b', num_spec_tokens=3)"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from breakeven.errors import InputError
 from breakeven.origin.engine_fields import kv_cache_dtype, quantization
@@ -24,8 +23,8 @@ from breakeven.origin.launch import (
     unread_warning,
     with_files,
 )
-from breakeven.origin.speculative import speculative_of
-from breakeven.origin.values import count, number, shown
+from breakeven.origin.sglang_speculation import speculation_of
+from breakeven.origin.values import count, number
 from breakeven.spec.engine import Speculative
 
 IMAGE = re.compile(r"(?!-)(?:[\w.-]+(?::\d+)?/){0,8}sglang[\w./-]*(?::([\w.-]+))?(?:@sha256:\w+)?")
@@ -38,11 +37,6 @@ QUANTIZATION: Mapping[str, str] = {
     "unquant": "none",
 }
 """SGLang's words to those that are known."""
-METHODS: Mapping[str, str] = {"eagle": "eagle", "eagle3": "eagle3", "nextn": "mtp", "standalone": "draft_model", "ngram": "ngram"}
-OWN_HEAD_STEPS = 3
-"""Steps of a model's own head where none are stated: auto_choose_speculative_params, (3, 1, 4) for DeepSeek."""
-NGRAM_TOKENS = 12
-"""Draft tokens of NGRAM where none are stated: server_args.py."""
 SPECULATIVE = (
     "speculative-algorithm",
     "speculative-draft-model-path",
@@ -139,7 +133,7 @@ def read(arguments: Sequence[str], environment: Mapping[str, str], version: str 
         version=version,
         model=model,
         settings=found.settings,
-        speculative=_speculative(own),
+        speculative=_speculative(own, model),
         unread=found.unread,
         environment=kept,
         warnings=unread_warning(found.unread, SPELLING),
@@ -195,29 +189,13 @@ def _parallel(own: Mapping[str, Flag], settings: dict[str, object]) -> None:
             settings[name] = max(1, count(settings[name], name) // ranks)
 
 
-def _speculative(own: Mapping[str, Flag]) -> Speculative | None:
-    """Steps are drafted tokens, draft tokens are the rows verified; a head without a draft of its own is the model's MTP."""
+def _speculative(own: Mapping[str, Flag], model: str | None) -> Speculative | None:
+    """Speculation by its flags; a draft that is the model itself is its own head."""
     if "speculative-algorithm" not in own:
         return None
-    given = needed(own["speculative-algorithm"]).strip().lower()
-    method = METHODS.get(given, given)
     draft = own.get("speculative-draft-model-path")
-    if method == "eagle" and draft is None:
-        method = "mtp"
-    table: dict[str, Any] = {"method": method}
-    if draft is not None and method not in ("mtp", "ngram"):
-        table["model"] = needed(draft)
-    rows = _whole(own, "speculative-num-draft-tokens")
-    if method == "ngram":
-        table["num_speculative_tokens"] = max(1, (rows or NGRAM_TOKENS) - 1)
-        return speculative_of(table, "--speculative-algorithm")[0]
-    steps = _whole(own, "speculative-num-steps") or (OWN_HEAD_STEPS if method == "mtp" else None)
-    if steps is None:
-        raise InputError("launch_speculative_steps", algorithm=shown(given.upper()))
-    topk = _whole(own, "speculative-eagle-topk") or 1
-    # With one branch the engine verifies steps + 1 rows whatever is stated.
-    table |= {"num_speculative_tokens": steps, "topk": topk} | ({"verify_tokens": rows} if rows and topk > 1 else {})
-    return speculative_of(table, "--speculative-algorithm")[0]
+    counts = (_whole(own, name) for name in ("speculative-num-steps", "speculative-eagle-topk", "speculative-num-draft-tokens"))
+    return speculation_of(needed(own["speculative-algorithm"]), None if draft is None or draft.value == model else needed(draft), *counts)
 
 
 def _whole(own: Mapping[str, Flag], name: str) -> int | None:

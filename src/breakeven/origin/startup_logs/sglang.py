@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
+from breakeven.origin.sglang_speculation import speculation_of
 from breakeven.origin.startup_log import FALLBACK, GIB, StartupLog, fallback_warnings, last_matches, read_settings, whole
+from breakeven.origin.values import count
+from breakeven.spec.engine import Speculative
 
 SIGNS = re.compile(r"server_args=ServerArgs\(|KV Cache is allocated\.|max_total_num_tokens=\d")
 PATTERNS = {
@@ -51,6 +54,7 @@ def read(lines: Iterable[str]) -> StartupLog:
         engine="sglang",
         model=given.get("model_path"),
         settings=settings | _ranks(given, settings),
+        speculative=_speculative(given),
         kv_tokens=whole(found.get("tokens")) or whole(found.get("cache")),
         kv_bytes=max(sizes, default=None),
         warnings=fallback_warnings(found.get("fallback")) or fallback_warnings(found.get("slow")),
@@ -69,6 +73,17 @@ def _switches(given: Mapping[str, str]) -> dict[str, object]:
     elif size.isdecimal() and 0 < int(size) < 10**9:
         found |= {"enable_chunked_prefill": True, "max_num_batched_tokens": int(size)}
     return found
+
+
+def _speculative(given: Mapping[str, str]) -> Speculative | None:
+    stated = {name: value for name, value in given.items() if value not in ("None", "")}
+    if "speculative_algorithm" not in stated:
+        return None
+    names = ("speculative_num_steps", "speculative_eagle_topk", "speculative_num_draft_tokens")
+    counts = (count(stated[name], f"log: {name}") if name in stated else None for name in names)
+    draft = stated.get("speculative_draft_model_path")
+    # A model's own head is told as the model itself: server_args.py puts its path there.
+    return speculation_of(stated["speculative_algorithm"], None if draft == stated.get("model_path") else draft, *counts)
 
 
 def _ranks(given: Mapping[str, str], settings: Mapping[str, object]) -> dict[str, object]:
