@@ -57,11 +57,13 @@ def levers() -> Mapping[str, Lever]:
 
 
 def load(**sources: object) -> tuple[Deployment, tuple[Message, ...]]:
-    """A deployment from a file, flags and a launch command, with what there is to say about them."""
+    """A deployment from a file, flags, a launch command and a start-up log, with what there is to say about them."""
     from breakeven.origin.resolve import resolve
+    from breakeven.pool import with_measured_pool
 
     resolved = resolve(**sources)  # type: ignore[arg-type]
-    return resolved.deployment, resolved.warnings
+    deployment, told = with_measured_pool(resolved.deployment, resolved.log)
+    return deployment, (*resolved.warnings, *told)
 
 
 def model(name: str) -> Model:

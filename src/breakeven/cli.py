@@ -31,6 +31,7 @@ NOT_FIELDS = (
     "ctx",
     "file",
     "launch",
+    "log",
     "objective",
     "threshold",
     "draws",
@@ -88,6 +89,7 @@ def advise(
     model: Annotated[str | None, _option("--model", metavar="NAME|FILE")] = None,
     hardware: Annotated[str | None, _option("--hardware", metavar="DEVICE[:COUNT]")] = None,
     launch: Annotated[str | None, _option("--launch", metavar="COMMAND")] = None,
+    log: Annotated[str | None, _option("--log", metavar="FILE")] = None,
     engine: Annotated[str | None, _option("--engine", metavar="NAME")] = None,
     engine_version: Annotated[str | None, _option("--engine-version", metavar="VERSION")] = None,
     tensor_parallel_size: Annotated[str | None, _option("--tensor-parallel-size", "-tp", metavar="NUMBER")] = None,
@@ -142,7 +144,7 @@ def advise(
     language, seeded = _language(ctx), _whole(seed, "--seed")
     _one_of(objective, "--objective", api.OBJECTIVES)
     _one_of(explain, "--explain", api.levers())
-    deployment, warnings = api.load(file=file, launch=launch, flags=_flags(ctx.params))
+    deployment, warnings = api.load(file=file, launch=launch, log=log, flags=_flags(ctx.params))
     drawn, pays_from = values.count(draws, "--draws"), values.number(threshold, "--threshold")
     if explain is not None:
         explained = api.explain(deployment, explain, objective=objective, threshold=pays_from, draws=drawn, seed=seeded)

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from breakeven.errors import InputError
+from breakeven.messages import Message
 from breakeven.origin.engine_fields import FIELDS
-from breakeven.origin.launch_command import LaunchSettings
+from breakeven.origin.launch import LaunchSettings
+from breakeven.origin.startup_log import StartupLog
 from breakeven.origin.values import shown
 from breakeven.spec.check import WORKLOAD
 from breakeven.spec.deployment import Provenance
@@ -58,7 +60,7 @@ class Given:
     value: object
     origin: Provenance
     layer: str
-    """``file``, ``launch`` or ``flags``."""
+    """``launch``, ``log``, ``file`` or ``flags``."""
 
 
 Table = dict[str, Given]
@@ -162,6 +164,34 @@ def launch_layer(launch: LaunchSettings) -> Table:
     if launch.speculative is not None:
         flat["engine.speculative"] = launch.speculative
     return {path: Given(value=value, origin="declared", layer="launch") for path, value in flat.items()}
+
+
+def log_layer(log: StartupLog) -> Table:
+    """The layer of a start-up log: what ran, and so measured."""
+    stated = {"engine.name": log.engine, "engine.version": log.version, "model": log.model, "engine.speculative": log.speculative}
+    flat = {**{f"engine.{name}": value for name, value in log.settings.items()}, **stated}
+    return {path: Given(value=value, origin="measured", layer="log") for path, value in flat.items() if value is not None}
+
+
+def contradictions(log: Table, others: Iterable[Table]) -> tuple[Message, ...]:
+    """What the log says otherwise than the user, and which of the two is taken: a file and a flag win, a launch command does not."""
+    found = []
+    for path, said in log.items():
+        for given in (layer[path] for layer in others if path in layer):
+            name = path.removeprefix("engine.")
+            if name not in FIELDS or _same(name, said.value, given.value):
+                continue
+            taken = said.value if given.layer == "launch" else given.value
+            values = {"setting": path, "log": shown(said.value), "typed": shown(given.value), "taken": shown(taken)}
+            found.append(Message("warning.log_contradicts", values))
+    return tuple(found)
+
+
+def _same(name: str, said: object, typed: object) -> bool:
+    """Whether two values mean the same; a version tells as much as the shorter one."""
+    if name == "version":
+        return str(said).startswith(str(typed)) or str(typed).startswith(str(said))
+    return FIELDS[name](said, f"log: {name}") == FIELDS[name](typed, f"engine.{name}")
 
 
 def _refuse_path(keys: Mapping[str, object], known: tuple[str, ...], prefix: str) -> None:

@@ -1,4 +1,4 @@
-"""All that a user has, resolved into one deployment: defaults < catalogue < launch command < file < flags."""
+"""All that a user has, resolved into one deployment: defaults < catalogue < launch command < start-up log < file < flags."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ from breakeven.messages import Message
 from breakeven.origin import gguf
 from breakeven.origin.deployment_file import read_deployment
 from breakeven.origin.engine_fields import FIELDS, WITHOUT_EFFECT
-from breakeven.origin.launch_command import LaunchSettings, parse_launch
-from breakeven.origin.layers import Table, file_layer, flags_layer, launch_layer, merge
+from breakeven.origin.launch import LaunchSettings
+from breakeven.origin.launch_command import parse_launch
+from breakeven.origin.layers import Table, contradictions, file_layer, flags_layer, launch_layer, log_layer, merge
 from breakeven.origin.model_source import load_model
 from breakeven.origin.speculative import speculative_of, table_of
+from breakeven.origin.startup_log import StartupLog, read_log
 from breakeven.origin.values import count, word
 from breakeven.origin.workload_fields import price_of, slo_of, workload_of
 from breakeven.spec import parallel
@@ -35,6 +37,8 @@ class Resolved:
     """A deployment, and what is to be said of how it was read."""
 
     deployment: Deployment
+    log: StartupLog | None = None
+    """The start-up log, whose cache is yet to be put into the ledger."""
     warnings: tuple[Message, ...] = ()
 
 
@@ -43,12 +47,13 @@ def resolve(
     file: Path | str | None = None,
     flags: Mapping[str, object] | None = None,
     launch: str | LaunchSettings | None = None,
+    log: Path | str | None = None,
     catalog_dirs: Sequence[Path] = (),
 ) -> Resolved:
-    """One deployment from a file, a launch command and flags, in any mixture."""
+    """One deployment from a file, a launch command, a start-up log and flags, in any mixture."""
     table = read_deployment(Path(file)) if file is not None else {}
     beside = Path(file).parent if file is not None else None
-    return resolve_table(table, flags=flags, launch=launch, catalog_dirs=catalog_dirs, beside=beside)
+    return resolve_table(table, flags=flags, launch=launch, log=log, catalog_dirs=catalog_dirs, beside=beside)
 
 
 def resolve_table(
@@ -56,13 +61,16 @@ def resolve_table(
     *,
     flags: Mapping[str, object] | None = None,
     launch: str | LaunchSettings | None = None,
+    log: Path | str | None = None,
     catalog_dirs: Sequence[Path] = (),
     beside: Path | None = None,
 ) -> Resolved:
     """One deployment from a table as a file would hold it; ``beside`` is the folder its paths start from."""
     command = parse_launch(launch) if isinstance(launch, str) else launch
+    started = read_log(Path(log)) if log is not None else None
     settings = launch_layer(command) if command is not None else {}
-    merged = merge((settings, file_layer(table), flags_layer(flags or {})))
+    ran, typed = log_layer(started) if started is not None else {}, (file_layer(table), flags_layer(flags or {}))
+    merged = merge((settings, ran, *typed))
     dirs = tuple(catalog_dirs)
     provenance: dict[str, Provenance] = {}
     model = _model(merged, dirs, beside, provenance)
@@ -70,6 +78,8 @@ def resolve_table(
     loaded = workload_of(merged, beside)
     provenance.update(loaded.provenance)
     built = _engine(merged, model, device, command, provenance)
+    _check_device_layers(started.device_layers if started is not None else None, model)
+    built = _kernel_of_log(built, model, device, started, provenance)
     engine, hardware = built.engine, Hardware(device=device, count=built.devices)
     deployment = Deployment(
         model=model,
@@ -84,8 +94,13 @@ def resolve_table(
     check_deployment(deployment)
     kernels.kv_format(model, engine)
     kernels.weight_kernels(model, engine, device)
-    told = command.warnings if command is not None else ()
-    return Resolved(deployment=deployment, warnings=(*told, *loaded.warnings, *built.warnings))
+    told = (*(command.warnings if command is not None else ()), *(started.warnings if started is not None else ()))
+    told += contradictions(ran, (settings, *typed))
+    return Resolved(
+        deployment=deployment,
+        log=started,
+        warnings=(*told, *loaded.warnings, *built.warnings),
+    )
 
 
 def _model(merged: Table, dirs: tuple[Path, ...], beside: Path | None, provenance: dict[str, Provenance]) -> Model:
@@ -116,6 +131,8 @@ def _engine(merged: Table, model: Model, device: Device, command: LaunchSettings
     name, read_by = _reader(values.pop("name", None), model)
     version = values.pop("version", None)
     speculative, unread = _speculative(merged, provenance)
+    _check_device_layers(command.device_layers if command is not None else None, model)
+    _spread(merged, values, command, model)
     devices, warnings = _devices(merged, values, model, provenance)
     engine = catalog.engine(
         name, version, device, **values, speculative=speculative, unread={**(command.unread if command is not None else {}), **unread}
@@ -128,7 +145,24 @@ def _engine(merged: Table, model: Model, device: Device, command: LaunchSettings
     if engine.unread:
         provenance["engine.unread"] = "declared"
     warnings += told + ((Message("warning.flags_unread", {"flags": ", ".join(sorted(unread))}),) if unread else ())
-    return _Built(engine=engine, devices=devices, warnings=(*warnings, *_without_effect(values)))
+    stated = {name: value for name, value in values.items() if not _from_log(merged, name)}
+    return _Built(engine=engine, devices=devices, warnings=(*warnings, *_without_effect(stated)))
+
+
+def _from_log(merged: Table, name: str) -> bool:
+    given = merged.get(f"engine.{name}")
+    return given is not None and given.layer == "log"
+
+
+def _kernel_of_log(built: _Built, model: Model, device: Device, log: StartupLog | None, provenance: dict[str, Provenance]) -> _Built:
+    """A 4-bit checkpoint whose kernels nobody has named runs those that the log names."""
+    named = f"int4_{log.kernel}" if log is not None else ""
+    if named not in kernels.weight_names() or all(
+        kernel.name != "int4" for kernel in kernels.weight_kernels(model, built.engine, device).values()
+    ):
+        return built
+    provenance["engine.quantization"] = "measured"
+    return replace(built, engine=replace(built.engine, quantization=named))
 
 
 def _reader(stated: object, model: Model) -> tuple[str, tuple[Message, ...]]:
@@ -190,6 +224,24 @@ def _devices(merged: Table, values: dict[str, Any], model: Model, provenance: di
             warnings = (Message("warning.tensor_parallel_assumed", {"size": values["tensor_parallel_size"], "count": stated}),)
     provenance["hardware.count"] = "assumed" if given is None else given.origin
     return int(values["tensor_parallel_size"]) * pipeline * data if stated is None else stated, warnings
+
+
+def _check_device_layers(given: int | None, model: Model) -> None:
+    """Layers that are left to the host are not modelled."""
+    if given is not None and given < model.layers:
+        raise NotModelledError("launch_device_layers", given=given, layers=model.layers, name=model.name)
+
+
+def _spread(merged: Table, values: dict[str, Any], command: LaunchSettings | None, model: Model) -> None:
+    """An engine that takes all devices it sees splits layers over them like a pipeline, or rows as far as the heads allow."""
+    given = merged.get("hardware.count")
+    if command is None or command.spread is None or given is None or {"tensor_parallel_size", "pipeline_parallel_size"} & set(values):
+        return
+    devices = count(given.value, "hardware.count")
+    if command.spread == "pipeline":
+        values |= {"tensor_parallel_size": 1, "pipeline_parallel_size": devices}
+    else:
+        values["tensor_parallel_size"] = parallel.assumed_tensor_parallel(model, devices)
 
 
 def _settle_dtype(engine: Engine, model: Model, device: Device) -> tuple[Engine, tuple[Message, ...]]:

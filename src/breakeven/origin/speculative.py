@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import json
+from collections import Counter
 from collections.abc import Mapping
 
 from breakeven.errors import InputError
@@ -11,6 +13,8 @@ from breakeven.spec.check import check_speculative
 from breakeven.spec.engine import Speculative, method_named
 
 READ = ("method", "model", "num_speculative_tokens", "topk", "verify_tokens")
+TREE = "speculative_token_tree"
+LONGEST_TREE = 8192
 
 
 def table_of(text: str, path: str) -> Mapping[str, object]:
@@ -26,7 +30,9 @@ def table_of(text: str, path: str) -> Mapping[str, object]:
 
 def speculative_of(table: Mapping[str, object], path: str) -> tuple[Speculative | None, dict[str, str]]:
     """The configuration, and the keys given that are not read. ``method: none`` switches it off."""
-    unread = {f"{path}.{key}": shown(value) for key, value in table.items() if key not in READ and value is not None}
+    unread = {f"{path}.{key}": shown(value) for key, value in table.items() if key not in (*READ, TREE) and value is not None}
+    if table.get(TREE) is not None:
+        table = {**table, **_tree(table[TREE], f"{path}.{TREE}")}
     given = {key: table[key] for key in READ if table.get(key) is not None}
     if str(given.get("method", "")).lower() in ("none", "off"):
         return None, unread
@@ -41,6 +47,22 @@ def speculative_of(table: Mapping[str, object], path: str) -> tuple[Speculative 
     )
     check_speculative(found, path)
     return found, unread
+
+
+def _tree(written: object, path: str) -> dict[str, int]:
+    """vLLM's tree, a list of the paths to its nodes: its depth, its widest level, and a row for each node and the bonus.
+
+    >>> _tree("[(0,), (1,), (0, 0), (0, 1), (1, 0)]", "tree")
+    {'num_speculative_tokens': 2, 'topk': 3, 'verify_tokens': 6}
+    """
+    try:
+        nodes = ast.literal_eval(str(written)) if len(str(written)) <= LONGEST_TREE else None
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        nodes = None
+    if not isinstance(nodes, list) or not nodes or not all(isinstance(node, (list, tuple)) and node for node in nodes):
+        raise InputError("speculative_tree", path=path, value=shown(written))
+    levels = Counter(len(node) for node in nodes)
+    return {"num_speculative_tokens": max(levels), "topk": max(levels.values()), "verify_tokens": len(nodes) + 1}
 
 
 def _method(given: Mapping[str, object], model: str | None, path: str) -> str:
