@@ -39,13 +39,15 @@ def attention_groups(fields: Fields, arch: Architecture, blocks: Sequence[Block]
 
 
 def _with_shared_caches(fields: Fields, arch: Architecture, layers: list[Attention]) -> list[Attention]:
-    """The last ``num_kv_shared_layers`` layers, or with ``use_cla`` all but the first of every few, attend over an earlier layer's cache."""
+    """The last ``num_kv_shared_layers`` layers (or with ``use_cla`` all but one in a few) attend over an earlier cache."""
     if "shared_kv" not in arch.knows:
         return layers
     last = len(layers) - (fields.optional_count("num_kv_shared_layers", low=0) or 0)
     every = fields.optional_count("cla_share_factor") or 1 if fields.flag("use_cla") else 1
     if last < 1:
-        raise InputError("config_bad_number", where=fields.where, field="num_kv_shared_layers", value=len(layers) - last, low=0, high=len(layers) - 1)
+        raise InputError(
+            "config_bad_number", where=fields.where, field="num_kv_shared_layers", value=len(layers) - last, low=0, high=len(layers) - 1
+        )
     return [replace(layer, shares_kv=index >= last or index % every != 0) for index, layer in enumerate(layers)]
 
 

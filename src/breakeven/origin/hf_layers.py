@@ -1,4 +1,4 @@
-"""What each layer of a configuration holds: attention, a mixer with a state, an MLP, experts; written in as many ways as there are families."""
+"""What each layer of a configuration holds (attention, a mixer with a state, an MLP, experts), however its family writes it."""
 
 from __future__ import annotations
 

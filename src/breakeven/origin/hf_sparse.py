@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from breakeven.errors import InputError, NotModelledError
+from breakeven.errors import NotModelledError
 from breakeven.origin.architecture import Architecture
 from breakeven.origin.config_fields import HEADS, Fields
 from breakeven.origin.hf_layers import cut
@@ -126,8 +126,10 @@ def block_sparse(fields: Fields, full: Sequence[Attention], layers: int) -> list
     size = written.optional_count("sparse_block_size") or fields.count("index_block_size")
     width = written.optional_count("sparse_index_dim") or fields.count("index_head_dim")
     heads = written.optional_count("sparse_num_index_heads") or fields.count("index_n_heads")
-    sparse = {"selected": blocks * size, "index_dim": width, "index_heads": heads}
-    return [replace(layer, **sparse) if marks else layer for layer, marks in zip(full, marked, strict=True)]
+    return [
+        replace(layer, selected=blocks * size, index_dim=width, index_heads=heads) if marks else layer
+        for layer, marks in zip(full, marked, strict=True)
+    ]
 
 
 def _marked(fields: Fields, written: Fields, layers: int) -> list[bool]:

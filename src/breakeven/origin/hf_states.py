@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import gcd
 
 from breakeven.errors import InputError
 from breakeven.origin.architecture import Architecture
@@ -77,7 +78,7 @@ def _gated_deltanet(fields: Fields, hidden: int) -> Mixer:
         kind="linear",
         state=value_heads * key_dim * value_dim,
         conv=channels * (kernel - 1),
-        heads=value_heads,
+        heads=gcd(key_heads, value_heads),
         parameters=projections + channels * kernel + 2 * value_heads + value_dim,
     )
 

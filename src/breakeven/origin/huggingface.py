@@ -18,23 +18,12 @@ from breakeven.origin.hf_mixture import mixture
 from breakeven.origin.hf_parameters import Shape, count_parameters
 from breakeven.origin.hf_quantization import storage
 from breakeven.origin.hf_states import mixer, state_dtype, states
+from breakeven.origin.hf_wrappers import text_fields
+from breakeven.origin.mistral_params import as_config, is_params
 from breakeven.origin.values import shown
 from breakeven.spec.model import TENSOR_CLASSES, Model, Parameters
 
 LARGEST_CONFIG_BYTES = 16 * 2**20
-_NESTS = ("text_config", "llm_config", "language_config")
-# A wrapper of vision and text may leave out the type of its text half: it follows from its own.
-_TEXT_TYPE_OF = {
-    "gemma3": "gemma3_text",
-    "gemma4": "gemma4_text",
-    "gemma3n": "gemma3n_text",
-    "llama4": "llama4_text",
-    "qwen3_vl": "qwen3_vl_text",
-    "qwen3_vl_moe": "qwen3_vl_moe_text",
-    "mistral3": "mistral",
-    "step3_vl": "step3_text",
-    "step3p7": "step3p5",
-}
 _DTYPES = {
     "bfloat16": "bfloat16",
     "float16": "float16",
@@ -47,8 +36,10 @@ _DTYPES = {
 
 
 def parse_config(config: Mapping[str, object], *, name: str, where: str) -> Model:
-    """The model a ``config.json`` describes; ``where`` stands in the error lines."""
-    fields = _text_fields(config, where)
+    """The model a ``config.json`` (or Mistral's ``params.json``) describes; ``where`` stands in the error lines."""
+    if is_params(config):
+        config = as_config(config, where)
+    fields = text_fields(config, where)
     arch = known(fields, name)
     fields = replace(fields, defaults={**arch.defaults, **(arch.nested if fields.config is not config else {})})
     fields = _with_inner_tables(fields)
@@ -106,20 +97,6 @@ def load_config(path: Path) -> Model:
     if "quantization_config" not in config and beside.is_file():
         config["quantization_config"] = _read_object(_config_file(beside))
     return parse_config(config, name=_name_of(file), where=str(path))
-
-
-def _text_fields(config: Mapping[str, object], where: str) -> Fields:
-    outer = config.get("model_type")
-    inner: Mapping[str, object] = config
-    thinker = config.get("thinker_config")
-    for name in ("thinker_config", *_NESTS) if thinker is not None else _NESTS:
-        if inner.get(name) is not None:
-            inner = table(inner[name], name, where)
-    inferred = _TEXT_TYPE_OF.get(outer) if isinstance(outer, str) and inner is not config else None
-    model_type = inner.get("model_type", inferred if inner is not config else outer)
-    if not isinstance(model_type, str) or not model_type:
-        raise InputError("config_no_model_type", where=where)
-    return Fields(config=inner, where=where, model_type=shown(model_type))
 
 
 def _with_inner_tables(fields: Fields) -> Fields:
