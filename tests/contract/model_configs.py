@@ -81,7 +81,8 @@ HYBRIDS: Mapping[str, Mapping[str, Any]] = {
     "qwen3_next": {**SMALL, **MIXED, "shared_expert_intermediate_size": 128},
     "kimi_linear": {
         **SMALL, **LATENT_WIDTHS, **MIXED, "num_experts_per_token": 4, "first_k_dense_replace": 1,
-        "linear_attn_config": {"kda_layers": [1, 2, 3], "full_attn_layers": [4], "num_heads": 8, "head_dim": 64, "short_conv_kernel_size": 4},
+        "linear_attn_config": {"kda_layers": [1, 2, 3], "full_attn_layers": [4], "num_heads": 8, "head_dim": 64},
+        "linear_conv_kernel_dim": 4,
     },
     "minimax_m1": {**SMALL, **MIXED, "attn_type_list": [0, 0, 0, 1], "shared_intermediate_size": 0},
     "jamba": {**SMALL, **MIXED, "attn_layer_period": 4, "attn_layer_offset": 2, "mamba_dt_rank": 32},
@@ -104,7 +105,8 @@ HYBRIDS: Mapping[str, Mapping[str, Any]] = {
         "indexer_types": ["full", "full", "shared", "shared"], "num_nextn_predict_layers": 1,
     },
     "deepseek_v4": {
-        **SMALL, **INDEX, "n_routed_experts": 16, "num_experts_per_tok": 4, "moe_intermediate_size": 128, "head_dim": 128, "q_lora_rank": 96,
+        **SMALL, **INDEX, "n_routed_experts": 16, "num_experts_per_tok": 4, "moe_intermediate_size": 128, "head_dim": 128,
+        "q_lora_rank": 96,
         "o_lora_rank": 64, "o_groups": 4, "hc_mult": 4, "sliding_window": 128, "compress_ratios": [0, 4, 128, 4, 0],
         "num_nextn_predict_layers": 1,
     },

@@ -88,7 +88,9 @@ class TestEveryKind:
         model = hybrid(model_type)
         room = api.evaluate(deployed(model)).room
         assert (room.state_bytes > 0) == bool(model.states)
-        assert float(room.sequence_bytes) >= room.state_bytes and math.isfinite(float(room.fits_sequences)) and float(room.fits_sequences) > 0
+        assert (
+            float(room.sequence_bytes) >= room.state_bytes and math.isfinite(float(room.fits_sequences)) and float(room.fits_sequences) > 0
+        )
 
     def test_every_lever_is_explained(self, model_type: str) -> None:
         d = deployed(hybrid(model_type))
