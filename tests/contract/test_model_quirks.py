@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from model_configs import GOOD, LATENT, LATENT_WIDTHS, MIXED, PARAMS, SMALL, dense, hybrid, read, without
+from model_configs import GOOD, HYBRIDS, LATENT, MIXED, PARAMS, SMALL, dense, hybrid, read, without
 
 from breakeven.errors import InputError
 from breakeven.origin.huggingface import parse_config
@@ -64,10 +64,9 @@ class TestWhereTheFieldsAre:
         ],
     )
     def test_rule_2_the_inner_type_decides_and_follows_from_the_outer_where_it_is_absent(self, outer: str, inner: str) -> None:
-        config = {
-            **SMALL, **LATENT_WIDTHS, **MIXED, "n_routed_experts": 16, "sliding_window": 64, "linear_attn_config":
-            {"kda_layers": [1, 2, 3], "full_attn_layers": [4], "num_heads": 8, "head_dim": 64, "short_conv_kernel_size": 4},
-        } if inner == "kimi_linear" else {**SMALL, **LATENT_WIDTHS, "n_routed_experts": 16, "num_experts_per_tok": 4, "moe_intermediate_size": 128, "first_k_dense_replace": 1} if inner == "kimi_k2" else {**SMALL}  # fmt: skip
+        config = {"kimi_linear": HYBRIDS["kimi_linear"], "kimi_k2": without(LATENT, "model_type")}.get(
+            inner, {**SMALL, **(MIXED if "moe" in inner else {})}
+        )
         assert parsed({"model_type": outer, "text_config": config}).family == inner
         assert parsed({"model_type": outer, "text_config": {**SMALL, "model_type": "llama"}}).family == "llama"
 
@@ -90,7 +89,8 @@ class TestWhereTheFieldsAre:
             "dim": 7168, "n_layers": 61, "head_dim": 128, "hidden_dim": 16384, "n_heads": 128, "n_kv_heads": 128, "vocab_size": 131072,
             "tied_embeddings": False, "max_position_embeddings": 294912, "q_lora_rank": 1536, "qk_rope_head_dim": 64,
             "qk_nope_head_dim": 128, "kv_lora_rank": 512, "v_head_dim": 128,
-            "moe": {"num_experts": 128, "num_experts_per_tok": 4, "expert_hidden_dim": 4096, "num_shared_experts": 1, "first_k_dense_replace": 3},
+            "moe": {"num_experts": 128, "num_experts_per_tok": 4, "expert_hidden_dim": 4096, "num_shared_experts": 1,
+                    "first_k_dense_replace": 3},
         }  # fmt: skip
         ours, theirs = parsed(params), parsed(config)
         assert is_params(params) and not is_params(config)

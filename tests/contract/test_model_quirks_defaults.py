@@ -16,7 +16,8 @@ from breakeven.spec.engine import Engine
 from breakeven.spec.model import Model
 
 CLASS_FIELDS = (
-    "sliding_window", "attention_chunk_size", "first_k_dense_replace", "kv_lora_rank", "q_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim",
+    "sliding_window", "attention_chunk_size", "first_k_dense_replace", "kv_lora_rank", "q_lora_rank", "qk_nope_head_dim",
+    "qk_rope_head_dim",
     "v_head_dim", "index_topk", "index_head_dim", "index_n_heads", "linear_num_key_heads", "linear_num_value_heads", "linear_key_head_dim",
     "linear_value_head_dim", "linear_conv_kernel_dim", "mamba_d_state", "mamba_d_conv", "mamba_n_groups", "mamba_expand", "conv_L_cache",
     "attn_layer_period", "attn_layer_offset", "expert_layer_period", "expert_layer_offset", "hidden_size_per_layer_input", "laurel_rank",

@@ -121,10 +121,6 @@ class Fields:
             raise InputError("config_bad_list", where=self.where, field=name, value=shown(value))
         return [whole_number(item, name, self.where, low=0, high=LARGEST) for item in value]
 
-    def inner(self, name: str) -> Fields:
-        """The fields of an object within the configuration, empty where it is absent."""
-        return replace(self, config=table(self.raw(name) or {}, name, self.where), defaults={})
-
     def require(self, needed: Mapping[str, tuple[str, ...]]) -> None:
         """Name every needed field that is absent, all at once."""
         missing = [name for name, names in needed.items() if self.raw(*names) is None]
@@ -137,6 +133,11 @@ def whole_number(value: object, name: str, where: str, *, low: int, high: int) -
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
         raise InputError("config_bad_number", where=where, field=name, value=shown(value), low=low, high=high)
     return value
+
+
+def inner(fields: Fields, name: str) -> Fields:
+    """The fields of an object within the configuration, empty where it is absent."""
+    return replace(fields, config=table(fields.raw(name) or {}, name, fields.where), defaults={})
 
 
 def table(value: object, name: str, where: str) -> Mapping[str, object]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from breakeven.errors import InputError, NotModelledError
 from breakeven.origin.architecture import Architecture
-from breakeven.origin.config_fields import CONTEXT, HEAD_DIM, HEADS, KV_HEADS, Fields
+from breakeven.origin.config_fields import CONTEXT, HEAD_DIM, HEADS, KV_HEADS, Fields, inner
 from breakeven.origin.hf_heads import Heads, checked, heads, layer_of
 from breakeven.origin.hf_layers import Block, cut, searched
 from breakeven.origin.hf_sparse import block_sparse, compressed, latent
@@ -148,7 +148,7 @@ def _step35(fields: Fields, arch: Architecture, layers: int) -> list[Attention]:
     if kinds is None:
         fields.require({"layer_types": ("layer_types",)})
     full, window = heads(fields, arch), _window(fields)
-    other = fields.inner("attention_other_setting")
+    other = inner(fields, "attention_other_setting")
     local = checked(
         fields,
         Heads(

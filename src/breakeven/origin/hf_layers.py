@@ -8,7 +8,7 @@ from typing import Literal
 
 from breakeven.errors import InputError, NotModelledError
 from breakeven.origin.architecture import Architecture
-from breakeven.origin.config_fields import LAYERS, Fields, table
+from breakeven.origin.config_fields import LAYERS, Fields, inner, table
 from breakeven.origin.values import shown
 
 Part = Literal["attention", "mixer", "mlp", "experts"]
@@ -110,7 +110,7 @@ def _one_based(fields: Fields, arch: Architecture, layers: int) -> list[Block]:
     listed = _listed(fields, arch, layers)
     if listed is not None:
         return listed
-    written = fields.inner("linear_attn_config")
+    written = inner(fields, "linear_attn_config")
     full, linear = (set(written.numbers(name) or ()) for name in ("full_attn_layers", "kda_layers"))
     if full & linear or full | linear != set(range(1, layers + 1)):
         raise InputError("config_layer_split", where=fields.where, field="linear_attn_config", layers=layers)
@@ -161,7 +161,7 @@ def searched(fields: Fields, layers: int) -> list[tuple[Fields, Fields]]:
         raise InputError("config_block_configs", where=fields.where, value=shown(written), layers=layers)
     cut(written, "block_configs", fields, layers)
     tables = [replace(fields, config=table(block, "block_configs", fields.where), defaults={}) for block in written[:layers]]
-    return [(block.inner("attention"), block.inner("ffn")) for block in tables]
+    return [(inner(block, "attention"), inner(block, "ffn")) for block in tables]
 
 
 def _off(part: Fields) -> bool:

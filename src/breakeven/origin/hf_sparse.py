@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from breakeven.errors import NotModelledError
 from breakeven.origin.architecture import Architecture
-from breakeven.origin.config_fields import HEADS, Fields
+from breakeven.origin.config_fields import HEADS, Fields, inner
 from breakeven.origin.hf_layers import cut
 from breakeven.origin.values import shown
 from breakeven.spec.model import Attention
@@ -111,14 +111,14 @@ def _ratios_by_type(fields: Fields, layers: int) -> Sequence[int]:
     unknown = set(found) - {*_V4_TYPES, "sliding_attention"}
     if unknown:
         raise NotModelledError("layer_type_unknown", where=fields.where, model_type=fields.model_type, kind=shown(sorted(unknown)[0]))
-    rates = fields.inner("compress_rates")
+    rates = inner(fields, "compress_rates")
     by_type = {kind: rates.optional_count(kind) or usual for kind, usual in zip(_V4_TYPES, (_INDEXED_RATIO, 128), strict=True)}
     return [by_type.get(kind, 0) for kind in found[:layers]]
 
 
 def block_sparse(fields: Fields, full: Sequence[Attention], layers: int) -> list[Attention]:
     """MiniMax-M3: on the layers marked, the best blocks by an index key kept for every token; the cache keeps its full size."""
-    written = fields.inner("sparse_attention_config")
+    written = inner(fields, "sparse_attention_config")
     marked = _marked(fields, written, layers)
     if not any(marked):
         return list(full)

@@ -11,7 +11,7 @@ from math import gcd
 
 from breakeven.errors import InputError
 from breakeven.origin.architecture import Architecture
-from breakeven.origin.config_fields import HEAD_DIM, HEADS, HIDDEN, Fields
+from breakeven.origin.config_fields import HEAD_DIM, HEADS, HIDDEN, Fields, inner
 from breakeven.origin.hf_layers import Block
 from breakeven.origin.values import shown
 from breakeven.spec.model import StateKind, States
@@ -85,20 +85,20 @@ def _gated_deltanet(fields: Fields, hidden: int) -> Mixer:
 
 def _kda(fields: Fields, hidden: int) -> Mixer:
     """Kimi delta attention: q, k, v each with a convolution, a decay for every channel, a gate of low or of full rank."""
-    written = fields.inner("linear_attn_config")
+    written = inner(fields, "linear_attn_config")
     heads = written.optional_count("num_heads") or fields.count("linear_num_heads")
     width = written.optional_count("head_dim") or fields.count("linear_head_dim")
     kernel = written.optional_count("short_conv_kernel_size") or fields.count("linear_conv_kernel_dim")
-    inner = heads * width
-    low_rank = hidden * width + width * inner
-    gate = hidden * inner if written.flag("use_full_rank_gate") else low_rank
-    vectors = heads + inner + width  # decay, its bias, the norm of the output
+    channels = heads * width
+    low_rank = hidden * width + width * channels
+    gate = hidden * channels if written.flag("use_full_rank_gate") else low_rank
+    vectors = heads + channels + width  # decay, its bias, the norm of the output
     return Mixer(
         kind="linear",
         state=heads * width * width,
-        conv=3 * inner * (kernel - 1),
+        conv=3 * channels * (kernel - 1),
         heads=heads,
-        parameters=4 * hidden * inner + 3 * inner * kernel + low_rank + gate + hidden * heads + vectors,
+        parameters=4 * hidden * channels + 3 * channels * kernel + low_rank + gate + hidden * heads + vectors,
     )
 
 
