@@ -16,7 +16,7 @@ from typing import Any
 
 from breakeven.origin.huggingface import parse_config
 from breakeven.origin.model_entry import parse_entry
-from breakeven.spec.model import TENSOR_CLASSES, Attention, Model
+from breakeven.spec.model import TENSOR_CLASSES, Attention, Model, States
 
 ROOT = Path(__file__).resolve().parents[1]
 SHARED = Path(os.environ.get("BREAKEVEN_SHARED") or ROOT.parent / "shared")
@@ -111,8 +111,14 @@ def _lines(row: Mapping[str, Any], more: tuple[str, ...]) -> Iterator[str]:
     if heads:
         yield f"draft_heads = {_list(heads)}"
     yield f"confidence = {_word(row['confidence'])}"
+    if model.state_dtype:
+        yield f"state_dtype = {_word(model.state_dtype)}"
+    if model.part_blocks:
+        yield f"part_blocks = {model.part_blocks}"
     for group in model.attention:
         yield from _attention(group)
+    for states in model.states:
+        yield from _states(states)
     yield from _counts(model)
     yield from _sources(row, model, bool(heads))
 
@@ -122,11 +128,20 @@ def _attention(group: Attention) -> Iterator[str]:
     for key in ("layers", "q_heads", "kv_heads", "k_dim", "v_dim", "window", "latent_rank", "rope_dim", "nope_dim", "value_dim"):
         if getattr(group, key) is not None:
             yield f"{key} = {getattr(group, key)}"
+    yield from (f"{key} = {getattr(group, key)}" for key in ("selected", "index_dim", "index_heads", "compression") if getattr(group, key))
+    if group.shares_kv:
+        yield "shares_kv = true"
+
+
+def _states(states: States) -> Iterator[str]:
+    yield from ("", "[[states]]", f"kind = {_word(states.kind)}", f"mixer = {_word(states.mixer)}")
+    yield from (f"{key} = {getattr(states, key)}" for key in ("layers", "state_elements", "conv_elements", "heads"))
 
 
 def _counts(model: Model) -> Iterator[str]:
     yield from ("", f"[parameters]  # {model.parameters.total:,} in all")
-    yield from (f"{kind} = {getattr(model.parameters, kind)}" for kind in TENSOR_CLASSES)
+    kinds = (kind for kind in TENSOR_CLASSES if kind != "lookup" or model.parameters.lookup)
+    yield from (f"{kind} = {getattr(model.parameters, kind)}" for kind in kinds)
     if model.experts:
         yield from ("", "[experts]", f"count = {model.experts.count}", f"top_k = {model.experts.top_k}", f"layers = {model.experts.layers}")
     if model.stored:
@@ -145,7 +160,9 @@ def _sources(row: Mapping[str, Any], model: Model, heads: bool) -> Iterator[str]
     if model.stored:
         yield f"stored = {_word('quantization_config of config.json: ' + json.dumps(row['quantization_config']))}"
     if model.mtp_layers:
-        yield 'mtp = "num_nextn_predict_layers of config.json; parameters counted from the shape of one layer"'
+        inner = row["hf_config"].get("text_config") or row["hf_config"]
+        field = "mtp_num_hidden_layers" if "mtp_num_hidden_layers" in inner else "num_nextn_predict_layers"
+        yield f'mtp = "{field} of config.json; parameters counted from the shape of one layer"'
     if heads:
         yield f"draft_heads = {_word(row['draft_heads_basis'])}"
 

@@ -14,7 +14,7 @@ from breakeven.errors import NotModelledError, UnknownNameError
 from breakeven.messages import Message
 from breakeven.spec.engine import Engine, dtype_named
 from breakeven.spec.hardware import Device
-from breakeven.spec.model import Model
+from breakeven.spec.model import TENSOR_CLASSES, Model
 from breakeven.spec.support import cuda_capability
 from breakeven.stats import Array
 
@@ -217,7 +217,7 @@ def as_stored(kernel: WeightKernel, model: Model, name: str) -> WeightKernel:
 def weight_kernels(model: Model, engine: Engine, device: Device) -> dict[str, WeightKernel]:
     """The kernel family of each tensor class, from the engine's setting and what the checkpoint stores."""
     base = sixteen_bit(model, engine)
-    classes = {name: weight_kernel(base) for name in ("embedding", "head", "attention", "mlp", "experts", "other")}
+    classes = {name: weight_kernel(base) for name in TENSOR_CLASSES}
     for name, stored in model.stored.items():
         family = BY_STORED.get(stored, stored)
         classes[name] = as_stored(on_device(engine.checkpoint_kernels.get(family, family), device), model, name)

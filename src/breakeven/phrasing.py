@@ -39,7 +39,7 @@ def weights_format(model: Model, quantization: str | None) -> str:
     """The weight format of most parameters."""
     if quantization:
         return quantization
-    largest = max(TENSOR_CLASSES, key=lambda name: getattr(model.parameters, name))
+    largest = max((name for name in TENSOR_CLASSES if name != "lookup"), key=lambda name: getattr(model.parameters, name))
     return model.stored.get(largest, SHORT_DTYPES.get(model.dtype, model.dtype))
 
 

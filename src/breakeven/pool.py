@@ -19,7 +19,8 @@ AGREE = 0.05
 def with_measured_pool(d: Deployment, log: StartupLog | None) -> tuple[Deployment, tuple[Message, ...]]:
     """The deployment with its reserve such that the pool is the log's at the settings in force: levers still move it.
 
-    reserve = capacity·utilisation − weights − tokens·κ (over the share, where the share is of what is free); where that is below 0 the ledger cannot hold what the log says, and that is told.
+    reserve = capacity·utilisation − weights − tokens·κ, over the share where the share is of what is free. Where that is below 0 the
+    ledger cannot hold what the log says, and that is told.
     """
     if log is None or log.kv_tokens is None:
         return d, ()

@@ -8,12 +8,14 @@ from dataclasses import replace
 from functools import cache
 
 import pytest
+from model_configs import hybrid
 
 from breakeven import api
 from breakeven.advice import Explanation, Line
 from breakeven.messages import LANGUAGES, text
 from breakeven.spec.deployment import Deployment
 from breakeven.spec.engine import Engine, Speculative
+from breakeven.spec.model import Model
 from breakeven.spec.workload import Acceptance, Workload
 from breakeven.words import line_value
 
@@ -39,6 +41,10 @@ def build(model: str, device: str, *, engine: dict[str, object], **workload: obj
     return Deployment(model=api.model(model), hardware=api.hardware(device, devices), engine=settings, workload=Workload(**workload))
 
 
+def of(model: Model, workload: dict[str, float]) -> Deployment:
+    return Deployment(model=model, hardware=api.hardware("h100-sxm", 1), engine=Engine(), workload=Workload(**workload))
+
+
 CLOSED = {"input_tokens": 2000.0, "output_tokens": 300.0, "concurrency": 48.0, "prefix_hit_rate": 0.3}
 DRAFTED = {"speculative": Speculative(method="eagle3", num_speculative_tokens=3)}
 DEPLOYMENTS = {
@@ -53,6 +59,11 @@ DEPLOYMENTS = {
         "llama-3.1-70b", "a100-sxm-80", engine={"version": "0.20", "tensor_parallel_size": 2, "pipeline_parallel_size": 2}, **OPEN
     ),
     "llama.cpp": build("qwen2.5-7b", "m3-max-40c", engine={"name": "llamacpp", "max_num_seqs": 4}, **{**OPEN, "request_rate": 0.02}),
+    "hybrid": of(hybrid("kimi_linear"), CLOSED),
+    "blocks": of(hybrid("nemotron_h"), OPEN),
+    "compressed": of(hybrid("deepseek_v4"), CLOSED),
+    "shared": of(hybrid("gemma3n_text"), CLOSED),
+    "stateful": of(hybrid("rwkv6"), CLOSED),
     "unchunked": build("llama-3.1-8b", "a100-sxm-80", engine={"enable_chunked_prefill": False}, **OPEN),
 }
 MIXED = {

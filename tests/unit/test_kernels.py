@@ -83,6 +83,7 @@ def test_nvfp4_leaves_the_attention_of_a_mixture_alone() -> None:
         "mlp": "nvfp4",
         "experts": "nvfp4",
         "other": "bf16",
+        "lookup": "bf16",
     }
     assert kernels("llama-3.1-8b", "b200-sxm", quantization="nvfp4")["attention"] == "nvfp4"
 

@@ -50,7 +50,7 @@ def _cache(p: Point, d: Deployment) -> list[Line]:
     lookahead = p.rows if engine.speculative is not None else 0
     tokens = middle(held) + lookahead + (engine.block_size - 1) / 2
     return [
-        line("κ", "memory.kappa", "Σ layers·heads·(k + v)·bytes/PP", staged(p, added(terms)), r.kv_bytes_per_token, "bytes"),
+        line("κ", "memory.kappa", "Σ layers·heads·(k + v)·bytes/PP", staged(p, added(terms) or "0 B"), r.kv_bytes_per_token, "bytes"),
         line(
             "t",
             "memory.held",
@@ -113,6 +113,8 @@ def _room(p: Point, d: Deployment) -> list[Line]:
         formula, pool = "max(0, (capacity − weights − reserve)·utilisation)", f"max(0, ({capacity} − {taken})·{share})"
     blocks = f"floor({size(r.pool_bytes)}/({size(r.kv_bytes_per_token)}·{block}))·{block}"
     fits = f"{number(r.pool_tokens)}·{size(r.kv_bytes_per_token)}/{size(r.sequence_bytes)}"
+    if not r.kv_bytes_per_token:  # states alone: tokens take no room, sequences do
+        blocks, fits = "0", f"{size(r.pool_bytes)}/{size(r.sequence_bytes)}"
     return [
         line("pool", "memory.pool", formula, pool, r.pool_bytes, "bytes"),
         line("pool tokens", "memory.tokens", "floor(pool/(κ·block))·block", blocks, r.pool_tokens, "number"),

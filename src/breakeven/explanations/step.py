@@ -9,7 +9,7 @@ from breakeven.evaluator import Point
 from breakeven.explanations.traffic import compute_terms, read_expression, row_expression
 from breakeven.kernels import matmul_rate
 from breakeven.ledger import memory
-from breakeven.ledger.step import attention_flop, parts
+from breakeven.ledger.step import attention_flop, attention_launches_s, parts
 from breakeven.spec.deployment import Deployment
 from breakeven.statement import covered, stage_batch
 
@@ -101,8 +101,7 @@ def messages_expression(p: Point) -> str:
 
 def _fixed(p: Point, d: Deployment) -> str:
     s, e, model = p.shard, p.efficiencies, p.shard.model
-    penalty = s.kv.layer_s_by_engine.get(d.engine.name, s.kv.layer_s)
-    mla = e.mla_layer_s if any(g.kind == "mla" for g in model.attention) else 0.0
+    mla, penalty = attention_launches_s(s, e, d.engine.name)
     layer = " + ".join(span(seconds) for seconds in (e.layer_s, mla, penalty) if seconds)
     terms = [span(e.host_s), f"{number(model.launch_layers)}·({layer})"]
     if model.experts is not None:

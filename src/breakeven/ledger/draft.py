@@ -38,11 +38,11 @@ def draft_parameters(deployment: Deployment, speculative: Speculative) -> float:
         return 0.0
     if method == "draft_model":
         draft = draft_model(deployment, speculative)
-        return draft.parameters.total - (0 if draft.tied else draft.parameters.embedding)
+        return draft.parameters.total - draft.parameters.lookup - (0 if draft.tied else draft.parameters.embedding)
     if method in HEADS:
         vocabulary = EAGLE3_VOCABULARY if method == "eagle3" else model.vocabulary
         return 13.5 * model.hidden**2 + vocabulary * model.hidden
-    return (model.parameters.attention + model.parameters.mlp) / model.layers + head_parameters(model)
+    return (model.parameters.attention + model.parameters.mlp) / model.launch_layers + head_parameters(model)
 
 
 def draft_weight_bytes(deployment: Deployment) -> float:
@@ -60,13 +60,14 @@ def draft_weight_bytes(deployment: Deployment) -> float:
 
 
 def draft_kv_bytes_per_token(d: Deployment, s: Shard) -> float:
-    """Cache bytes a token adds for the draft: its own layers, or one target layer for a head."""
+    """Cache bytes a token adds for the draft: its own layers, or for a head one target layer that keeps a cache."""
     speculative = d.engine.speculative
     if speculative is None or method_of(speculative) in LOOKUPS:
         return 0.0
     if method_of(speculative) == "draft_model":
         return memory.kv_bytes_per_token(draft_model(d, speculative), s.kv, tensor_parallel=s.tensor_parallel)
-    return memory.kv_bytes_per_token(d.model, s.kv, tensor_parallel=s.tensor_parallel) / d.model.layers
+    layers = sum(group.layers for group in d.model.attention if not group.shares_kv)
+    return memory.kv_bytes_per_token(d.model, s.kv, tensor_parallel=s.tensor_parallel) / layers if layers else 0.0
 
 
 def with_speculation(cost: StepCost, deployment: Deployment, s: Shard, e: Efficiencies, context_tokens: Array | float) -> StepCost:

@@ -12,14 +12,14 @@ import numpy as np
 from breakeven.kernels import KvKernel, WeightKernel
 from breakeven.pages import entry_bytes
 from breakeven.spec.engine import Engine
-from breakeven.spec.model import Attention, Model
+from breakeven.spec.model import TENSOR_CLASSES, Attention, Model
 from breakeven.stats import Array
 
 
 def counts_by_class(model: Model) -> dict[str, int]:
     """Parameters by tensor class, as stored (a tied head is stored once, as the embedding)."""
     p = model.parameters
-    return {"embedding": p.embedding, "head": p.head, "attention": p.attention, "mlp": p.mlp, "experts": p.experts, "other": p.other}
+    return {name: getattr(p, name) for name in TENSOR_CLASSES}
 
 
 def weight_bytes(model: Model, kernels: Mapping[str, WeightKernel], *, shards: int = 1) -> float:

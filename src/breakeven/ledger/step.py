@@ -136,14 +136,21 @@ def _flop_over(g: Attention, context_tokens: Array | float) -> Array | float:
     return attended + compute.index_flop_per_entry(g) * memory.entries_indexed(g, context_tokens)
 
 
+def attention_launches_s(s: Shard, e: Efficiencies, engine_name: str) -> tuple[float, float]:
+    """What MLA and the cache's format add to a layer's launches, spread over all layers: those that keep a state attend to nothing."""
+    model = s.model
+    attending = sum(g.layers for g in model.attention) / model.launch_layers
+    latent = sum(g.layers for g in model.attention if g.kind == "mla") / model.launch_layers
+    return e.mla_layer_s * latent, s.kv.layer_s_by_engine.get(engine_name, s.kv.layer_s) * attending
+
+
 def step_cost(s: Shard, e: Efficiencies, engine_name: str, context_tokens: Array | float, rows: int = 1) -> StepCost:
     """The coefficients of a decode step at a mean context (model.md 6)."""
     model = s.model
     rate = s.bandwidth_bytes_per_s
-    mla = any(g.kind == "mla" for g in model.attention)
     moe_layers = model.experts.layers if model.experts else 0
-    penalty = s.kv.layer_s_by_engine.get(engine_name, s.kv.layer_s)
-    layers_s = model.launch_layers * (e.layer_s + (e.mla_layer_s if mla else 0.0) + penalty) + moe_layers * e.moe_layer_s
+    mla, penalty = attention_launches_s(s, e, engine_name)
+    layers_s = model.launch_layers * (e.layer_s + mla + penalty) + moe_layers * e.moe_layer_s
     wire = interconnect.bytes_per_row(model.layers, model.hidden, s.tensor_parallel, s.pipeline_parallel)
     dequantise = s.dense_dequantised_bytes / (rate * e.bandwidth_dense)
     return StepCost(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
@@ -20,9 +20,16 @@ class Architecture:
 
     heads: str = "field"
     attends: str = "full"
+    layout: str = "plain"
+    mixer: str | None = None
+    knows: Sequence[str] = ()
+    attentions_per_layer: int = 1
+    query_gate: str | None = None
     period: int = 0
     mixture: bool = False
     mixture_switch: str | None = None
+    mixture_optional: bool = False
+    mixture_beside: bool = False
     expert_width: str = "moe_intermediate_size"
     shared_width: str | None = None
     dense_width: str | None = None
@@ -33,6 +40,8 @@ class Architecture:
     head_gate: str | None = None
     tied: bool = False
     mlp_matrices: int = 3
+    mlp_width: str = "field"
+    extras: Sequence[str] = ()
     mlp_ratio: int = 0
     norms: int = 2
     norm_vectors: int = 1
@@ -58,44 +67,15 @@ def architectures() -> Mapping[str, Architecture]:
 
 # model_type to the kind of layer that keeps it from being counted: the name of a sentence in error.toml.
 _REFUSED_TYPES: Mapping[str, str] = {
-    "qwen3_next": "linear",
-    "qwen3_5_text": "linear",
-    "qwen3_5_moe_text": "linear",
-    "qwen3_5": "linear",
-    "qwen3_5_moe": "linear",
-    "kimi_linear": "linear",
-    "minimax": "linear",
-    "minimax_m1": "linear",
-    "minimax_text_01": "linear",
     "bailing_moe_linear": "linear",
-    "jamba": "state_space",
-    "nemotron_h": "state_space",
-    "falcon_h1": "state_space",
-    "granitemoehybrid": "state_space",
-    "bamba": "state_space",
     "zamba": "state_space",
     "zamba2": "state_space",
-    "mamba": "state_space",
-    "mamba2": "state_space",
-    "falcon_mamba": "state_space",
-    "lfm2": "convolution",
-    "lfm2_moe": "convolution",
     "rwkv": "recurrent",
     "rwkv5": "recurrent",
-    "rwkv6": "recurrent",
     "rwkv7": "recurrent",
     "recurrent_gemma": "recurrent",
-    "deepseek_v32": "sparse_indexer",
-    "glm_moe_dsa": "sparse_indexer",
-    "deepseek_v4": "sparse_compressed",
-    "minimax_m3": "sparse_block",
-    "minimax_m3_vl_text": "sparse_block",
-    "gemma3n_text": "shared_kv",
-    "gemma3n": "shared_kv",
-    "nemotron-nas": "block_configs",
-    "longcat_flash": "zero_experts",
 }
-# A field that betrays such a kind in any model_type, whatever the type promises.
+# A field that betrays a kind of layer in a model_type that is not known to have it (``knows``), whatever the type promises.
 _REFUSED_FIELDS: Mapping[str, str] = {
     "index_topk": "sparse_indexer",
     "index_n_heads": "sparse_indexer",
@@ -105,10 +85,13 @@ _REFUSED_FIELDS: Mapping[str, str] = {
     "use_cla": "shared_kv",
     "linear_attn_config": "linear",
     "linear_num_key_heads": "linear",
+    "full_attention_interval": "linear",
     "mamba_d_state": "state_space",
     "hybrid_override_pattern": "state_space",
     "ssm_state_size": "state_space",
+    "attn_layer_period": "state_space",
     "conv_L_cache": "convolution",
+    "full_attn_idxs": "convolution",
     "block_configs": "block_configs",
     "hidden_size_per_layer_input": "layer_embeddings",
     "zero_expert_num": "zero_experts",
@@ -134,15 +117,20 @@ def known(fields: Fields, name: str) -> Architecture:
     found = architectures().get(fields.model_type)
     if found is None:
         raise NotModelledError("model_type_unknown", where=fields.where, name=name, model_type=fields.model_type)
-    for key, kind in _REFUSED_FIELDS.items():
-        if fields.config.get(key):
+    for kind in _betrayed(fields):
+        if kind not in found.knows:
             refuse_kind(kind, fields, name)
+    return found
+
+
+def _betrayed(fields: Fields) -> Iterator[str]:
+    """Kinds of layers that the fields speak of."""
+    yield from (kind for key, kind in _REFUSED_FIELDS.items() if fields.config.get(key))
     softmax = fields.numbers("attn_type_list")  # 1 is softmax attention, 0 a linear layer
     if softmax is not None and 0 in softmax:
-        refuse_kind("linear", fields, name)
-    for layer in sorted(set(fields.words("layer_types") or ())):
-        refuse_kind(_REFUSED_LAYERS.get(layer), fields, name)
-    return found
+        yield "linear"
+    layers = set(fields.words("layer_types") or ())
+    yield from (_REFUSED_LAYERS[layer] for layer in sorted(layers & set(_REFUSED_LAYERS)))
 
 
 def refuse_kind(kind: str | None, fields: Fields, name: str) -> None:

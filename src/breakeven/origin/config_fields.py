@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from breakeven.errors import InputError
 from breakeven.origin.values import shown
@@ -14,12 +14,17 @@ HEADS = ("num_attention_heads", "n_head", "n_heads", "num_heads")
 KV_HEADS = ("num_key_value_heads", "num_kv_heads", "n_head_kv", "multi_query_group_num", "num_attention_groups", "kv_n_heads")
 HEAD_DIM = ("head_dim", "attention_head_dim", "kv_channels")
 VOCABULARY = ("vocab_size", "padded_vocab_size")
-MLP_WIDTH = ("intermediate_size", "ffn_hidden_size", "ffn_dim", "n_inner")
+MLP_WIDTH = ("intermediate_size", "ffn_hidden_size", "ffn_dim", "n_inner", "block_ff_dim")
 CONTEXT = ("max_position_embeddings", "n_positions", "seq_length", "max_seq_len", "model_max_length", "max_position_embedding")
 EXPERTS = ("n_routed_experts", "num_local_experts", "num_experts", "moe_num_experts")
 TOP_K = ("num_experts_per_tok", "num_experts_per_token", "experts_per_token", "moe_topk", "moe_k", "moe_top_k", "top_k_experts")
 SHARED_EXPERTS = ("n_shared_experts", "num_shared_experts", "num_shared_expert", "moe_num_shared_experts")
-SHARED_WIDTH = ("shared_expert_intermediate_size", "share_expert_dim", "shared_intermediate_size")
+SHARED_WIDTH = (
+    "shared_expert_intermediate_size",
+    "moe_shared_expert_intermediate_size",
+    "share_expert_dim",
+    "shared_intermediate_size",
+)
 
 # Ten times the largest value published so far, and more: above it a figure is a slip, not a model.
 _LIMITS: Mapping[str, int] = {
@@ -34,7 +39,7 @@ _LIMITS: Mapping[str, int] = {
     **dict.fromkeys(SHARED_EXPERTS, 1_000),
     **dict.fromkeys(CONTEXT, 2_000_000_000),
 }
-_LIMIT = 10_000_000
+LARGEST = 10_000_000
 _MISSING = object()
 
 
@@ -69,7 +74,7 @@ class Fields:
         if value is None:
             return None
         name = self.named(*names)
-        return whole_number(value, name, self.where, low=low, high=_LIMITS.get(name, _LIMIT))
+        return whole_number(value, name, self.where, low=low, high=_LIMITS.get(name, LARGEST))
 
     def count(self, *names: str, low: int = 1) -> int:
         """A whole number that has to be there."""
@@ -84,7 +89,7 @@ class Fields:
         if not isinstance(value, list):
             return self.optional_count(*names, low=low)
         name = self.named(*names)
-        found = {whole_number(item, name, self.where, low=low, high=_LIMITS.get(name, _LIMIT)) for item in value}
+        found = {whole_number(item, name, self.where, low=low, high=_LIMITS.get(name, LARGEST)) for item in value}
         if len(found) != 1:
             raise InputError("config_not_uniform", where=self.where, field=name)
         return found.pop()
@@ -114,7 +119,7 @@ class Fields:
             return None
         if not isinstance(value, list):
             raise InputError("config_bad_list", where=self.where, field=name, value=shown(value))
-        return [whole_number(item, name, self.where, low=0, high=_LIMIT) for item in value]
+        return [whole_number(item, name, self.where, low=0, high=LARGEST) for item in value]
 
     def require(self, needed: Mapping[str, tuple[str, ...]]) -> None:
         """Name every needed field that is absent, all at once."""
@@ -128,6 +133,11 @@ def whole_number(value: object, name: str, where: str, *, low: int, high: int) -
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
         raise InputError("config_bad_number", where=where, field=name, value=shown(value), low=low, high=high)
     return value
+
+
+def inner(fields: Fields, name: str) -> Fields:
+    """The fields of an object within the configuration, empty where it is absent."""
+    return replace(fields, config=table(fields.raw(name) or {}, name, fields.where), defaults={})
 
 
 def table(value: object, name: str, where: str) -> Mapping[str, object]:

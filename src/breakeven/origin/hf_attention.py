@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from breakeven.errors import InputError, NotModelledError
 from breakeven.origin.architecture import Architecture
-from breakeven.origin.config_fields import CONTEXT, HEAD_DIM, HEADS, HIDDEN, KV_HEADS, Fields, table
+from breakeven.origin.config_fields import CONTEXT, HEAD_DIM, HEADS, KV_HEADS, Fields, inner
+from breakeven.origin.hf_heads import Heads, checked, heads, layer_of
+from breakeven.origin.hf_layers import Block, cut, searched
+from breakeven.origin.hf_sparse import block_sparse, compressed, latent
 from breakeven.origin.values import shown
 from breakeven.spec.model import Attention, AttentionKind
 
@@ -17,69 +20,35 @@ _LAYER_KINDS: Mapping[str, AttentionKind] = {
     "attention": "full",
     "sliding_attention": "sliding",
     "chunked_attention": "chunked",
+    # What does not attend is left out later, and what selects is told apart by its own rule.
+    "linear_attention": "full",
+    "mamba": "full",
+    "mamba2": "full",
+    "conv": "full",
+    "minimax_m3_sparse": "full",
 }
 
 
-@dataclass(frozen=True, kw_only=True)
-class Heads:
-    """The heads of a layer."""
-
-    q: int
-    kv: int
-    k_dim: int
-    v_dim: int
-
-
-def attention_groups(fields: Fields, arch: Architecture, layers: int) -> tuple[Attention, ...]:
+def attention_groups(fields: Fields, arch: Architecture, blocks: Sequence[Block]) -> tuple[Attention, ...]:
     """The groups of layers that attend alike, in the order in which they first appear."""
-    per_layer = _LAYOUTS[arch.attends](fields, arch, layers)
+    if not any("attention" in block for block in blocks):
+        return ()
+    every = _with_shared_caches(fields, arch, _LAYOUTS[arch.attends](fields, arch, len(blocks)))
+    per_layer = [layer for layer, block in zip(every, blocks, strict=True) if "attention" in block]
     return tuple(replace(layer, layers=count) for layer, count in Counter(per_layer).items())
 
 
-def heads(fields: Fields, arch: Architecture) -> Heads:
-    """The heads every layer has, unless its kind says otherwise."""
-    q = fields.count(*HEADS)
-    kv = _kv_heads(fields, arch, q)
-    k_dim = fields.optional_count(*HEAD_DIM)
-    if k_dim is None:
-        hidden = fields.count(*HIDDEN)
-        if hidden % q:
-            raise InputError("config_hidden_not_divisible", where=fields.where, hidden=hidden, heads=q)
-        k_dim = hidden // q
-    return _checked(fields, Heads(q=q, kv=kv, k_dim=k_dim, v_dim=k_dim))
-
-
-def _checked(fields: Fields, found: Heads) -> Heads:
-    if found.q % found.kv:
-        raise InputError("config_heads_not_divisible", where=fields.where, heads=found.q, kv_heads=found.kv)
-    return found
-
-
-def _kv_heads(fields: Fields, arch: Architecture, q: int) -> int:
-    if arch.heads == "falcon" and not fields.flag("new_decoder_architecture"):
-        return 1 if fields.flag("multi_query", True) else fields.optional_count(*KV_HEADS) or q
-    if arch.heads == "multi_query":
-        return 1 if fields.flag("multi_query", True) else q
-    if arch.heads == "mpt":
-        kind = fields.raw("attn_type") or "multihead_attention"
-        if kind == "multiquery_attention":
-            return 1
-        return fields.count("kv_n_heads") if kind == "grouped_query_attention" else q
-    if fields.is_null("num_key_value_heads") and "num_key_value_heads" in fields.config:
-        return q  # written as null: as many as the query heads, whatever the class's default for an absent field
-    return fields.optional_count(*KV_HEADS) or q
-
-
-def _layer(found: Heads, kind: AttentionKind, window: int | None = None) -> Attention:
-    return Attention(
-        kind=kind,
-        layers=1,
-        q_heads=found.q,
-        kv_heads=found.kv,
-        k_dim=found.k_dim,
-        v_dim=found.v_dim,
-        window=None if kind == "full" else window,
-    )
+def _with_shared_caches(fields: Fields, arch: Architecture, layers: list[Attention]) -> list[Attention]:
+    """The last ``num_kv_shared_layers`` layers (or with ``use_cla`` all but one in a few) attend over an earlier cache."""
+    if "shared_kv" not in arch.knows:
+        return layers
+    last = len(layers) - (fields.optional_count("num_kv_shared_layers", low=0) or 0)
+    every = fields.optional_count("cla_share_factor") or 1 if fields.flag("use_cla") else 1
+    if last < 1:
+        raise InputError(
+            "config_bad_number", where=fields.where, field="num_kv_shared_layers", value=len(layers) - last, low=0, high=len(layers) - 1
+        )
+    return [replace(layer, shares_kv=index >= last or index % every != 0) for index, layer in enumerate(layers)]
 
 
 def _full(fields: Fields, arch: Architecture, layers: int) -> list[Attention]:
@@ -123,7 +92,7 @@ def _windowed(fields: Fields, arch: Architecture, kinds: Sequence[AttentionKind]
     if "chunked" in kinds and chunk is None:
         fields.require({"attention_chunk_size": ("attention_chunk_size",)})
     sizes: Mapping[AttentionKind, int | None] = {"full": None, "sliding": sliding, "chunked": chunk}
-    return [_layer(found, kind if sizes[kind] else "full", sizes[kind]) for kind in kinds]
+    return [layer_of(found, kind if sizes[kind] else "full", sizes[kind]) for kind in kinds]
 
 
 def _window(fields: Fields) -> int | None:
@@ -139,8 +108,7 @@ def _listed_kinds(fields: Fields, layers: int) -> list[AttentionKind] | None:
     listed = fields.words("layer_types")
     if listed is None:
         return None
-    if len(listed) < layers:
-        raise InputError("config_layer_list", where=fields.where, field="layer_types", entries=len(listed), layers=layers)
+    cut(listed, "layer_types", fields, layers)
     unknown = set(listed) - set(_LAYER_KINDS)
     if unknown:
         raise NotModelledError("layer_type_unknown", where=fields.where, model_type=fields.model_type, kind=shown(sorted(unknown)[0]))
@@ -152,19 +120,17 @@ def _llama4(fields: Fields, arch: Architecture, layers: int) -> list[Attention]:
     if not rope:
         interval = fields.count("no_rope_layer_interval")
         rope = [int((index + 1) % interval != 0) for index in range(layers)]
-    if len(rope) < layers:
-        raise InputError("config_layer_list", where=fields.where, field="no_rope_layers", entries=len(rope), layers=layers)
+    cut(rope, "no_rope_layers", fields, layers)
     by_rule: list[AttentionKind] = ["chunked" if rotary else "full" for rotary in rope[:layers]]
     return _windowed(fields, arch, _listed_kinds(fields, layers) or by_rule)
 
 
 def _mimo2(fields: Fields, arch: Architecture, layers: int) -> list[Attention]:
-    pattern = fields.numbers("hybrid_layer_pattern")
-    if pattern is None or len(pattern) < layers:
-        raise InputError("config_layer_list", where=fields.where, field="hybrid_layer_pattern", entries=len(pattern or ()), layers=layers)
+    pattern = fields.numbers("hybrid_layer_pattern") or ()
+    cut(pattern, "hybrid_layer_pattern", fields, layers)
     base = heads(fields, arch)
     full = replace(base, v_dim=fields.optional_count("v_head_dim") or base.v_dim)
-    local = _checked(
+    local = checked(
         fields,
         Heads(
             q=fields.optional_count("swa_num_attention_heads") or full.q,
@@ -174,7 +140,7 @@ def _mimo2(fields: Fields, arch: Architecture, layers: int) -> list[Attention]:
         ),
     )
     window = fields.count("sliding_window")
-    return [_layer(local, "sliding", window) if slides else _layer(full, "full") for slides in pattern[:layers]]
+    return [layer_of(local, "sliding", window) if slides else layer_of(full, "full") for slides in pattern[:layers]]
 
 
 def _step35(fields: Fields, arch: Architecture, layers: int) -> list[Attention]:
@@ -182,9 +148,8 @@ def _step35(fields: Fields, arch: Architecture, layers: int) -> list[Attention]:
     if kinds is None:
         fields.require({"layer_types": ("layer_types",)})
     full, window = heads(fields, arch), _window(fields)
-    written = table(fields.raw("attention_other_setting") or {}, "attention_other_setting", fields.where)
-    other = replace(fields, config=written, defaults={})
-    local = _checked(
+    other = inner(fields, "attention_other_setting")
+    local = checked(
         fields,
         Heads(
             q=other.optional_count(*HEADS) or full.q,
@@ -193,38 +158,34 @@ def _step35(fields: Fields, arch: Architecture, layers: int) -> list[Attention]:
             v_dim=other.optional_count(*HEAD_DIM) or full.v_dim,
         ),
     )
-    return [_layer(local, "sliding", window) if kind == "sliding" and window else _layer(full, "full") for kind in kinds or ()]
+    return [layer_of(local, "sliding", window) if kind == "sliding" and window else layer_of(full, "full") for kind in kinds or ()]
 
 
 def _gemma4(fields: Fields, arch: Architecture, layers: int) -> list[Attention]:
     local, window = heads(fields, arch), _window(fields)
     wide = fields.optional_count("global_head_dim") or local.k_dim
     kv = fields.optional_count("num_global_key_value_heads") or local.kv
-    full = _checked(fields, Heads(q=local.q, kv=kv, k_dim=wide, v_dim=wide))
+    full = checked(fields, Heads(q=local.q, kv=kv, k_dim=wide, v_dim=wide))
     by_rule: list[AttentionKind] = ["sliding" if (index + 1) % arch.period and index + 1 < layers else "full" for index in range(layers)]
     kinds = _listed_kinds(fields, layers) or by_rule
-    return [_layer(full, "full") if kind == "full" else _layer(local, "sliding" if window else "full", window) for kind in kinds]
+    return [layer_of(full, "full") if kind == "full" else layer_of(local, "sliding" if window else "full", window) for kind in kinds]
 
 
-def _latent(fields: Fields, arch: Architecture, layers: int) -> list[Attention]:
-    # num_key_value_heads and head_dim mean nothing here: one latent and one rotary key a token are cached, once.
-    if "kv_lora_rank" in fields.config and fields.is_null("kv_lora_rank"):
-        fields = replace(fields, defaults={})
-    rank, rope = fields.count("kv_lora_rank"), fields.count("qk_rope_head_dim")
-    return [
-        Attention(
-            kind="mla",
-            layers=1,
-            q_heads=fields.count(*HEADS),
-            kv_heads=1,
-            k_dim=rank + rope,
-            v_dim=0,
-            latent_rank=rank,
-            rope_dim=rope,
-            nope_dim=fields.count("qk_nope_head_dim"),
-            value_dim=fields.count("v_head_dim"),
-        )
-    ] * layers
+def _chosen_by_search(fields: Fields, arch: Architecture, layers: int) -> list[Attention]:
+    """Each layer with as many query heads to a KV head as its block says."""
+    q = fields.count(*HEADS)
+    width = heads(replace(fields, config={**fields.config, "num_key_value_heads": q}), arch).k_dim
+    found: list[Attention] = []
+    for attention, _ in searched(fields, layers):
+        group = attention.optional_count("n_heads_in_group") or q
+        if q % group:
+            raise InputError("config_heads_not_divisible", where=fields.where, heads=q, kv_heads=group)
+        found.append(layer_of(Heads(q=q, kv=q // group, k_dim=width, v_dim=width), "full"))
+    return found
+
+
+def _half_sparse(fields: Fields, arch: Architecture, layers: int) -> list[Attention]:
+    return block_sparse(fields, _full(fields, arch, layers), layers)
 
 
 _LAYOUTS: Mapping[str, Callable[[Fields, Architecture, int], list[Attention]]] = {
@@ -236,12 +197,8 @@ _LAYOUTS: Mapping[str, Callable[[Fields, Architecture, int], list[Attention]]] =
     "mimo2": _mimo2,
     "step35": _step35,
     "gemma4": _gemma4,
-    "mla": _latent,
+    "mla": latent,
+    "compressed": compressed,
+    "block_sparse": _half_sparse,
+    "block_configs": _chosen_by_search,
 }
-
-
-def query_rank(fields: Fields) -> int | None:
-    """Width of the compressed query of MLA; None where the query is projected plainly (written as null)."""
-    if "q_lora_rank" in fields.config and fields.is_null("q_lora_rank"):
-        return None
-    return fields.optional_count("q_lora_rank", low=0) or None

@@ -6,10 +6,26 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from breakeven.origin.architecture import Architecture
-from breakeven.origin.config_fields import HIDDEN, MLP_WIDTH, VOCABULARY, Fields
-from breakeven.origin.hf_attention import query_rank
+from breakeven.origin.config_fields import HIDDEN, VOCABULARY, Fields
+from breakeven.origin.hf_attention_parameters import attention_parameters, biased
+from breakeven.origin.hf_extras import beside_layers, lookup_parameters, stream_head_parameters, stream_parameters
+from breakeven.origin.hf_layers import Block
 from breakeven.origin.hf_mixture import Mixture
+from breakeven.origin.hf_mlp import beside_experts, expert_parameters, last_mlp, mlp_parameters
+from breakeven.origin.hf_sparse import for_mtp
+from breakeven.origin.hf_states import Mixer
 from breakeven.spec.model import Attention, Parameters
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shape:
+    """What a configuration's layers were found to be."""
+
+    blocks: Sequence[Block]
+    attention: Sequence[Attention]
+    mixer: Mixer | None
+    mixture: Mixture | None
+    tied: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,106 +38,40 @@ class Counted:
     """Of the MTP layers alone: they use the embedding and the head of the model, even where a checkpoint stores copies."""
 
 
-def count_parameters(
-    fields: Fields,
-    arch: Architecture,
-    *,
-    layers: int,
-    tied: bool,
-    attention: Sequence[Attention],
-    mixture: Mixture | None,
-) -> Counted:
+def count_parameters(fields: Fields, arch: Architecture, shape: Shape) -> Counted:
     """Parameters by class: embedding V·h, head V·h, attention, MLP (dense, shared, routers), routed experts, norms and positions."""
     hidden, vocabulary = fields.count(*HIDDEN), fields.count(*VOCABULARY)
-    embedded = fields.optional_count("word_embed_proj_dim") or hidden
-    mixed = mixture.experts.layers if mixture else 0
-    dense = layers if arch.mixture_switch else layers - mixed
-    mtp_layers = (fields.optional_count(arch.mtp, low=0) or 0) if arch.mtp else 0
+    embedded, layers = fields.optional_count("word_embed_proj_dim") or hidden, len(shape.blocks)
+    mlps = mlp_parameters(fields, arch, hidden, shape.blocks, shape.mixture)
+    matrices, vectors = beside_layers(fields, arch, hidden, layers)
     parameters = Parameters(
         embedding=vocabulary * embedded,
-        head=0 if tied else vocabulary * embedded,
-        attention=sum(group.layers * _attention(fields, arch, hidden, group) for group in attention),
-        mlp=(dense * _mlp(fields, arch, hidden) if dense else 0) + (mixed * _beside_experts(arch, hidden, mixture) if mixture else 0),
-        experts=mixed * _experts(arch, hidden, mixture) if mixture else 0,
-        other=_other(fields, arch, hidden=hidden, embedded=embedded, layers=layers, vocabulary=vocabulary),
+        head=0 if shape.tied else vocabulary * embedded,
+        attention=_mixers(fields, arch, hidden, shape) + 2 * layers * stream_parameters(fields, arch, hidden),
+        mlp=mlps.mlp + matrices,
+        experts=mlps.experts,
+        other=_other(fields, arch, hidden=hidden, embedded=embedded, blocks=shape.blocks, vocabulary=vocabulary) + vectors,
+        lookup=lookup_parameters(fields, arch, layers),
     )
-    each = _mtp_layer(fields, arch, hidden, attention[-1], mixture) if mtp_layers else 0
+    mtp_layers = (fields.optional_count(arch.mtp, low=0) or 0) if arch.mtp and shape.attention else 0
+    each = _mtp_layer(fields, arch, hidden, shape) if mtp_layers else 0
     return Counted(parameters=parameters, mtp_layers=mtp_layers, mtp_parameters=mtp_layers * each)
 
 
-def _biased(fields: Fields, arch: Architecture, part: str) -> bool:
-    rule = arch.biases.get(part, "never")
-    return rule == "always" or (rule != "never" and fields.flag(rule))
+def _mixers(fields: Fields, arch: Architecture, hidden: int, shape: Shape) -> int:
+    """Attention, and the mixers of the layers that keep a state."""
+    attention = sum(group.layers * attention_parameters(fields, arch, hidden, group) for group in shape.attention)
+    mixing = sum("mixer" in block for block in shape.blocks)
+    return attention + (mixing * shape.mixer.parameters if shape.mixer else 0)
 
 
-def _attention(fields: Fields, arch: Architecture, hidden: int, group: Attention) -> int:
-    if group.kind == "mla":
-        return _latent_attention(fields, hidden, group)
-    q, k, v = group.q_heads * group.k_dim, group.kv_heads * group.k_dim, group.kv_heads * group.v_dim
-    out = group.q_heads * group.v_dim
-    if fields.flag("attention_k_eq_v") and group.kind == "full":
-        v = 0  # the keys serve as values: one projection, though both are cached
-    shared = fields.optional_count("share_q_dim")
-    queries = hidden * q if shared is None else hidden * shared + shared + shared * q
-    total = queries + hidden * (k + v + out)
-    total += (q + k + v if _biased(fields, arch, "qkv") else 0) + (hidden if _biased(fields, arch, "out") else 0)
-    total += _qk_norm(fields, arch, group) + (group.q_heads if arch.sinks else 0)
-    gated = arch.head_gate is not None and fields.flag(arch.head_gate)
-    return total + (hidden * group.q_heads if gated else 0)
-
-
-def _qk_norm(fields: Fields, arch: Architecture, group: Attention) -> int:
-    if arch.qk_norm is None or (arch.qk_norm_switch is not None and not fields.flag(arch.qk_norm_switch)):
-        return 0
-    if arch.qk_norm == "per_head":
-        return 2 * group.k_dim
-    return (group.q_heads + group.kv_heads) * group.k_dim
-
-
-def _latent_attention(fields: Fields, hidden: int, group: Attention) -> int:
-    rank, rope, nope, value = group.latent_rank or 0, group.rope_dim or 0, group.nope_dim or 0, group.value_dim or 0
-    compressed = query_rank(fields)
-    width = group.q_heads * (nope + rope)
-    queries = hidden * width if compressed is None else hidden * compressed + compressed + compressed * width
-    down = hidden * (rank + rope) + rank
-    return queries + down + rank * group.q_heads * (nope + value) + group.q_heads * value * hidden
-
-
-def _mlp_width(fields: Fields, arch: Architecture, hidden: int) -> int:
-    if arch.dense_width is not None:
-        return fields.count(arch.dense_width)
-    ratio = (fields.optional_count("expansion_ratio") or arch.mlp_ratio) if arch.mlp_ratio else 0
-    return (fields.optional_count(*MLP_WIDTH) or ratio * hidden) if ratio else fields.count(*MLP_WIDTH)
-
-
-def _mlp(fields: Fields, arch: Architecture, hidden: int) -> int:
-    width = _mlp_width(fields, arch, hidden)
-    biases = (arch.mlp_matrices - 1) * width + hidden if _biased(fields, arch, "mlp") else 0
-    return arch.mlp_matrices * hidden * width + biases
-
-
-def _beside_experts(arch: Architecture, hidden: int, mixture: Mixture | None) -> int:
-    """Of one layer with a mixture: the router and the shared experts."""
-    if mixture is None:
-        return 0
-    router = mixture.experts.count * (hidden + (1 if arch.router_bias else 0))
-    return router + arch.mlp_matrices * hidden * mixture.shared_width + (hidden if arch.shared_gate else 0)
-
-
-def _experts(arch: Architecture, hidden: int, mixture: Mixture | None) -> int:
-    """Of one layer with a mixture: the routed experts."""
-    if mixture is None:
-        return 0
-    biases = (arch.mlp_matrices - 1) * mixture.width + hidden if arch.expert_bias else 0
-    return mixture.experts.count * (arch.mlp_matrices * hidden * mixture.width + biases)
-
-
-def _other(fields: Fields, arch: Architecture, *, hidden: int, embedded: int, layers: int, vocabulary: int) -> int:
+def _other(fields: Fields, arch: Architecture, *, hidden: int, embedded: int, blocks: Sequence[Block], vocabulary: int) -> int:
     """Norms, learned positions, and what stands once beside the layers."""
     final = 0 if fields.raw("do_layer_norm_before") is False else 1
-    total = (layers * _norms_per_layer(fields, arch) + final + (1 if arch.embedding_norm else 0)) * arch.norm_vectors * hidden
-    total += _positions(fields, arch) * hidden
-    total += vocabulary if _biased(fields, arch, "head") else 0
+    norms = sum(len(block) for block in blocks) if arch.layout == "block_configs" else len(blocks) * _norms_per_layer(fields, arch)
+    total = (norms + final + (1 if arch.embedding_norm else 0)) * arch.norm_vectors * hidden
+    total += _positions(fields, arch) * hidden + stream_head_parameters(fields, arch, hidden)
+    total += vocabulary if biased(fields, arch, "head") else 0
     return total + (2 * embedded * hidden if embedded != hidden else 0)
 
 
@@ -140,10 +90,13 @@ def _positions(fields: Fields, arch: Architecture) -> int:
     return fields.count(arch.positions) + arch.position_offset
 
 
-def _mtp_layer(fields: Fields, arch: Architecture, hidden: int, last: Attention, mixture: Mixture | None) -> int:
+def _mtp_layer(fields: Fields, arch: Architecture, hidden: int, shape: Shape) -> int:
     """One MTP layer: a layer of the model, a projection of two hidden vectors into one, three norms."""
+    mixture = shape.mixture
     if mixture is not None and mixture.beyond and not arch.mtp_dense:
-        inner = _experts(arch, hidden, mixture) + _beside_experts(arch, hidden, mixture)
+        inner = expert_parameters(arch, hidden, mixture) + beside_experts(arch, hidden, mixture)
     else:
-        inner = _mlp(fields, arch, hidden)
-    return _attention(fields, arch, hidden, last) + inner + 2 * hidden * hidden + (arch.norms + 3) * arch.norm_vectors * hidden
+        inner = last_mlp(fields, arch, hidden, len(shape.blocks))
+    attention = attention_parameters(fields, arch, hidden, for_mtp(fields, shape.attention[-1]))
+    norms = (max(arch.norms, 2) + 3) * arch.norm_vectors * hidden
+    return attention + inner + 2 * hidden * hidden + norms + 2 * stream_parameters(fields, arch, hidden)

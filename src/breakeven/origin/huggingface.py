@@ -13,26 +13,17 @@ from breakeven.errors import InputError
 from breakeven.origin.architecture import Architecture, known
 from breakeven.origin.config_fields import CONTEXT, HEADS, HIDDEN, LAYERS, MLP_WIDTH, VOCABULARY, Fields, table
 from breakeven.origin.hf_attention import attention_groups
+from breakeven.origin.hf_layers import blocks, layer_count, part_blocks
 from breakeven.origin.hf_mixture import mixture
-from breakeven.origin.hf_parameters import count_parameters
+from breakeven.origin.hf_parameters import Shape, count_parameters
 from breakeven.origin.hf_quantization import storage
+from breakeven.origin.hf_states import mixer, state_dtype, states
+from breakeven.origin.hf_wrappers import text_fields
+from breakeven.origin.mistral_params import as_config, is_params
 from breakeven.origin.values import shown
 from breakeven.spec.model import TENSOR_CLASSES, Model, Parameters
 
 LARGEST_CONFIG_BYTES = 16 * 2**20
-_NESTS = ("text_config", "llm_config", "language_config")
-# A wrapper of vision and text may leave out the type of its text half: it follows from its own.
-_TEXT_TYPE_OF = {
-    "gemma3": "gemma3_text",
-    "gemma4": "gemma4_text",
-    "gemma3n": "gemma3n_text",
-    "llama4": "llama4_text",
-    "qwen3_vl": "qwen3_vl_text",
-    "qwen3_vl_moe": "qwen3_vl_moe_text",
-    "mistral3": "mistral",
-    "step3_vl": "step3_text",
-    "step3p7": "step3p5",
-}
 _DTYPES = {
     "bfloat16": "bfloat16",
     "float16": "float16",
@@ -45,16 +36,17 @@ _DTYPES = {
 
 
 def parse_config(config: Mapping[str, object], *, name: str, where: str) -> Model:
-    """The model a ``config.json`` describes; ``where`` stands in the error lines."""
-    fields = _text_fields(config, where)
+    """The model a ``config.json`` (or Mistral's ``params.json``) describes; ``where`` stands in the error lines."""
+    if is_params(config):
+        config = as_config(config, where)
+    fields = text_fields(config, where)
     arch = known(fields, name)
     fields = replace(fields, defaults={**arch.defaults, **(arch.nested if fields.config is not config else {})})
     fields = _with_inner_tables(fields)
     _require_shape(fields, arch)
-    layers = fields.count(*LAYERS)
-    attention, experts = attention_groups(fields, arch, layers), mixture(fields, arch, layers)
-    tied = _tied(fields, config, arch)
-    counted = count_parameters(fields, arch, layers=layers, tied=tied, attention=attention, mixture=experts)
+    layers = layer_count(fields, arch)
+    shape = _shape(fields, arch, layers, tied=_tied(fields, config, arch))
+    counted = count_parameters(fields, arch, shape)
     written = _first(config, fields.config, "quantization_config", "quantization")
     kept = storage(written, fields, name, layers=layers, classes=_classes(counted.parameters))
     dtype, dtype_source = _dtype(config, fields)
@@ -64,18 +56,37 @@ def parse_config(config: Mapping[str, object], *, name: str, where: str) -> Mode
         layers=layers,
         hidden=fields.count(*HIDDEN),
         vocabulary=fields.count(*VOCABULARY),
-        attention=attention,
+        attention=tuple(shape.attention),
         parameters=counted.parameters,
-        experts=experts.experts if experts else None,
-        tied=tied,
+        states=states(arch, shape.mixer, shape.blocks),
+        state_dtype=state_dtype(fields),
+        part_blocks=part_blocks(shape.blocks),
+        experts=shape.mixture.experts if shape.mixture else None,
+        tied=shape.tied,
         dtype=dtype,
         max_context=_context(fields),
-        stored=kept.stored,
+        stored=_with_expert_format(kept.stored, fields),
         kv_scheme=kept.kv_scheme,
         mtp_layers=counted.mtp_layers,
         mtp_parameters=counted.mtp_parameters,
         sources={"shape": where, "parameters": f"counted from {where} (language model only)", "dtype": dtype_source},
     )
+
+
+def _shape(fields: Fields, arch: Architecture, layers: int, *, tied: bool) -> Shape:
+    found = blocks(fields, arch, layers)
+    return Shape(
+        blocks=found,
+        attention=attention_groups(fields, arch, found),
+        mixer=mixer(fields, arch, found),
+        mixture=mixture(fields, arch, found),
+        tied=tied,
+    )
+
+
+def _with_expert_format(stored: Mapping[str, str], fields: Fields) -> Mapping[str, str]:
+    """DeepSeek-V4 writes the format of the experts beside a quantisation of all else."""
+    return {**stored, "experts": "mxfp4"} if fields.raw("expert_dtype") == "fp4" and "experts" in stored else stored
 
 
 def load_config(path: Path) -> Model:
@@ -88,20 +99,6 @@ def load_config(path: Path) -> Model:
     return parse_config(config, name=_name_of(file), where=str(path))
 
 
-def _text_fields(config: Mapping[str, object], where: str) -> Fields:
-    outer = config.get("model_type")
-    inner: Mapping[str, object] = config
-    thinker = config.get("thinker_config")
-    for name in ("thinker_config", *_NESTS) if thinker is not None else _NESTS:
-        if inner.get(name) is not None:
-            inner = table(inner[name], name, where)
-    inferred = _TEXT_TYPE_OF.get(outer) if isinstance(outer, str) and inner is not config else None
-    model_type = inner.get("model_type", inferred if inner is not config else outer)
-    if not isinstance(model_type, str) or not model_type:
-        raise InputError("config_no_model_type", where=where)
-    return Fields(config=inner, where=where, model_type=shown(model_type))
-
-
 def _with_inner_tables(fields: Fields) -> Fields:
     """MPT and DBRX keep attention and MLP in tables of their own; the outer name wins."""
     merged: dict[str, object] = {}
@@ -112,8 +109,13 @@ def _with_inner_tables(fields: Fields) -> Fields:
 
 
 def _require_shape(fields: Fields, arch: Architecture) -> None:
-    needed = {name: names for names in (LAYERS, HIDDEN, HEADS, VOCABULARY) for name in names[:1]}
-    if not (arch.mlp_ratio or arch.mixture):
+    asked = [HIDDEN, VOCABULARY]
+    if arch.layout != "pattern":
+        asked.append(LAYERS)
+    if arch.layout != "mixers":
+        asked.append(HEADS)
+    needed = {names[0]: names for names in asked}
+    if not (arch.mlp_ratio or arch.mixture or arch.mlp_width in ("searched", "none")):
         needed["intermediate_size"] = MLP_WIDTH
     fields.require(needed)
 

@@ -22,8 +22,8 @@ LARGEST = 10**15
 _COUNTS = ("layers", "hidden", "vocabulary")
 _OPTIONAL_COUNTS = ("max_context", "mtp_layers", "mtp_parameters", "part_blocks")
 _NAMES = ("hf_ids", "draft_heads", "aliases")
-_NEEDED = ("family", *_COUNTS, "tied", "dtype", "attention", "parameters", "sources")
-KEYS = (*_NEEDED, *_OPTIONAL_COUNTS, *_NAMES, "experts", "states", "state_dtype", "stored", "kv_scheme", "confidence", "notes")
+_NEEDED = ("family", *_COUNTS, "tied", "dtype", "parameters", "sources")
+KEYS = (*_NEEDED, "attention", *_OPTIONAL_COUNTS, *_NAMES, "experts", "states", "state_dtype", "stored", "kv_scheme", "confidence", "notes")
 _LAYER_COUNTS = ("layers", "q_heads", "kv_heads", "k_dim", "v_dim")
 _LATENT = ("latent_rank", "rope_dim", "nope_dim", "value_dim")
 _SPARSE = ("selected", "index_dim", "index_heads", "compression")
@@ -69,7 +69,7 @@ def parse_entry(table: Mapping[str, object], name: str) -> Model:
         layers=counts["layers"],
         hidden=counts["hidden"],
         vocabulary=counts["vocabulary"],
-        attention=_attention(table["attention"], path),
+        attention=_attention(table.get("attention", []), path),
         parameters=_parameters(table["parameters"], path),
         experts=_experts(table["experts"], path) if "experts" in table else None,
         states=_states(table.get("states", []), path),
@@ -120,7 +120,7 @@ def _table(raw: object, path: str) -> Mapping[str, object]:
 
 
 def _attention(raw: object, path: str) -> tuple[Attention, ...]:
-    if not isinstance(raw, list) or not raw:
+    if not isinstance(raw, list):
         raise InputError("not_a_list", path=f"{path}attention")
     return tuple(_layers(_table(item, f"{path}attention"), f"{path}attention.{place + 1}.") for place, item in enumerate(raw))
 
@@ -159,9 +159,9 @@ def _parameters(raw: object, path: str) -> Parameters:
     table = _table(raw, f"{path}parameters")
     refuse_unknown(table, TENSOR_CLASSES, f"{path}parameters.")
     for key in TENSOR_CLASSES:
-        if key not in table:
+        if key not in table and key != "lookup":
             raise InputError("missing_key", path=f"{path}parameters.{key}")
-    return Parameters(**{key: _count(table, key, f"{path}parameters.", low=0) for key in TENSOR_CLASSES})
+    return Parameters(**{key: _count(table, key, f"{path}parameters.", low=0) for key in table})
 
 
 def _experts(raw: object, path: str) -> Experts:

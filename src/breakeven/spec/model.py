@@ -8,7 +8,7 @@ from typing import Literal
 
 AttentionKind = Literal["full", "sliding", "chunked", "mla", "compressed"]
 StateKind = Literal["linear", "ssm", "conv", "recurrent"]
-TENSOR_CLASSES = ("embedding", "head", "attention", "mlp", "experts", "other")
+TENSOR_CLASSES = ("embedding", "head", "attention", "mlp", "experts", "other", "lookup")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +75,11 @@ class Experts:
 
 @dataclass(frozen=True, kw_only=True)
 class Parameters:
-    """Parameters by tensor class (counts). ``head`` is 0 in a tied model; ``mlp`` holds dense layers, shared experts and routers."""
+    """Parameters by tensor class (counts). ``head`` is 0 in a tied model; ``mlp`` holds dense layers, shared experts and routers.
+
+    ``attention`` holds the mixers of state layers too. ``lookup`` are tables beside the embedding of which a token reads a row (per-layer
+    embeddings): stored, and neither read through in a step nor multiplied.
+    """
 
     embedding: int
     head: int
@@ -83,11 +87,12 @@ class Parameters:
     mlp: int
     experts: int
     other: int
+    lookup: int = 0
 
     @property
     def total(self) -> int:
         """All of them."""
-        return self.embedding + self.head + self.attention + self.mlp + self.experts + self.other
+        return self.embedding + self.head + self.attention + self.mlp + self.experts + self.other + self.lookup
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from breakeven.errors import InputError, NotModelledError
 from breakeven.spec.engine import Engine
-from breakeven.spec.model import Attention, Model
+from breakeven.spec.model import Attention, Model, States
 
 LARGEST = 4096
 
@@ -16,10 +16,19 @@ def splits(attention: Attention, size: int) -> bool:
     return attention.kind == "mla" or attention.kv_heads % size == 0 or size % attention.kv_heads == 0
 
 
+def splits_state(states: States, size: int) -> bool:
+    """A state is split by whole heads: heads % TP = 0."""
+    return states.heads % size == 0
+
+
 def legal_sizes(model: Model) -> tuple[int, ...]:
     """Every tensor parallel size the model's heads allow, ascending."""
-    most = min((group.q_heads for group in model.attention), default=1)
-    return tuple(size for size in range(1, min(most, LARGEST) + 1) if all(splits(group, size) for group in model.attention))
+    most = min((*(group.q_heads for group in model.attention), *(group.heads for group in model.states)), default=1)
+    return tuple(size for size in range(1, min(most, LARGEST) + 1) if _all_split(model, size))
+
+
+def _all_split(model: Model, size: int) -> bool:
+    return all(splits(group, size) for group in model.attention) and all(splits_state(group, size) for group in model.states)
 
 
 def check(model: Model, engine: Engine, count: int) -> None:
@@ -40,6 +49,10 @@ def _check_heads(model: Model, size: int) -> None:
             *sizes, last = (str(legal) for legal in legal_sizes(model))
             key = "tensor_parallel" if sizes else "tensor_parallel_one"
             raise InputError(key, size=size, heads=group.q_heads, kv_heads=group.kv_heads, sizes=", ".join(sizes), last=last)
+    for states in model.states:
+        if not splits_state(states, size):
+            legal = ", ".join(str(one) for one in legal_sizes(model))
+            raise InputError("tensor_parallel_states", size=size, heads=states.heads, mixer=states.mixer, sizes=legal)
 
 
 def _check_data_parallel(model: Model, stated: int, count: int, replicas: int) -> None:
