@@ -140,7 +140,7 @@ def _does_not_fit(key: str, d: Deployment, p: Point) -> Message:
 
 
 def _usable(d: Deployment) -> float:
-    return d.hardware.device.memory_bytes * d.engine.gpu_memory_utilization
+    return d.hardware.device.capacity_bytes * d.engine.gpu_memory_utilization
 
 
 def _refused(lever: Lever, d: Deployment) -> LeverAdvice:

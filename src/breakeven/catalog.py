@@ -22,6 +22,9 @@ Kind = Literal["hardware", "models", "engines"]
 Way = Literal["on", "off"]
 HERE = Path(__file__).with_name("catalog")
 INDEX = "index.toml"
+FIGURES = "figures.toml"
+COMPARED = ("title", "vendor", "memory_bytes", "bandwidth_bytes_per_s")
+SURE = ("2 sources", "2 sources")
 KIND_WORDS = {"hardware": "device", "models": "model", "engines": "engine"}
 """A kind's word, which is also the name of its parser: ``origin/device_entry.py`` reads a device."""
 
@@ -188,6 +191,33 @@ def other_names(table: Mapping[str, object]) -> set[str]:
 def _index() -> Mapping[str, Mapping[str, str]]:
     path = HERE / INDEX
     return tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+
+
+@cache
+def figures(kind: Literal["hardware", "models"]) -> Mapping[str, Mapping[str, Any]]:
+    """Of a kind, by name, the few figures that are compared over all of them: well-founded devices, mixtures of experts."""
+    found: Mapping[str, Mapping[str, Any]] = tomllib.loads((HERE / FIGURES).read_text(encoding="utf-8"))[kind]
+    return found
+
+
+def make_figures() -> dict[str, dict[str, dict[str, Any]]]:
+    """What :func:`figures` reads, made from the entries."""
+    devices = {name: load("hardware", name) for name in names("hardware")}
+    sure = {name: device for name, device in devices.items() if (device.confidence_memory, device.confidence_bandwidth) == SURE}
+    models = {name: load("models", name) for name in names("models")}
+    return {
+        "hardware": {name: {key: getattr(device, key) for key in COMPARED} for name, device in sure.items() if device.memory_bytes},
+        "models": {
+            name: {"parameters": model.parameters.total, "active_parameters": model.parameters.total - _idle_parameters(model)}
+            for name, model in models.items()
+            if model.experts is not None
+        },
+    }
+
+
+def _idle_parameters(model: Model) -> float:
+    experts = model.experts
+    return 0.0 if experts is None else model.parameters.experts * (1 - experts.top_k / experts.count)
 
 
 def make_index() -> dict[str, dict[str, str]]:

@@ -105,7 +105,7 @@ def _terms(s: Shard, at: float, groups: Iterable[tuple[Attention, float]], more:
 
 def _room(p: Point, d: Deployment) -> list[Line]:
     r, block = p.room, d.engine.block_size
-    budget = f"{size(d.hardware.device.memory_bytes)}·{number(d.engine.gpu_memory_utilization)}"
+    budget = f"{size(d.hardware.device.capacity_bytes)}·{number(d.engine.gpu_memory_utilization)}"
     taken = f"{size(r.weight_bytes + r.draft_bytes)} − {size(r.reserve_bytes)}"
     blocks = f"floor({size(r.pool_bytes)}/({size(r.kv_bytes_per_token)}·{block}))·{block}"
     fits = f"{number(r.pool_tokens)}·{size(r.kv_bytes_per_token)}/{size(r.sequence_bytes)}"

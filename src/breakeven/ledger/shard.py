@@ -9,6 +9,7 @@ from breakeven.draws import Draws
 from breakeven.kernels import KvKernel, WeightKernel, by_family, kv_format, kv_kernel, matmul_rate, sixteen_bit, weight_kernels
 from breakeven.ledger.compute import active_expert_parameters, head_parameters
 from breakeven.ledger.memory import counts_by_class, state_bytes, state_element_bytes
+from breakeven.sheet import sheet_factor
 from breakeven.spec.deployment import Deployment
 from breakeven.spec.model import Model
 from breakeven.stats import Array
@@ -31,9 +32,11 @@ class Shard:
     narrow_heads: bool
     state_bytes: float
     """Bytes of constant state a sequence keeps (linear and state-space layers)."""
-    bandwidth_bytes_per_s: float
-    flops_16_bit: float
-    link_bytes_per_s: float
+    bandwidth_bytes_per_s: Array | float
+    flops_16_bit: Array | float
+    link_bytes_per_s: Array | float
+    compute_factor: Array | float
+    """The true compute rate over the sheet's."""
     dense_bytes: float
     dense_effective_bytes: float
     dense_dequantised_bytes: float
@@ -59,13 +62,14 @@ def shard(deployment: Deployment, draws: Draws) -> Shard:
     tp = engine.tensor_parallel_size
     kernels = weight_kernels(model, engine, device)
     counts = {**counts_by_class(model), "head": head_parameters(model)}
+    bandwidth, compute, link = (sheet_factor(device, name, draws) for name in ("bandwidth", "compute", "link"))
     if model.tied:
         kernels["head"] = kernels["embedding"]
 
     def compute_s(name: str, count: float, *, prefill: bool) -> Array | float:
         kernel = kernels[name]
         delta = by_family(kernel.delta_prefill, device.family) if prefill else kernel.delta(device.family, draws)
-        return 2.0 * count / tp * delta / matmul_rate(device, kernel.compute)
+        return 2.0 * count / tp * delta / (matmul_rate(device, kernel.compute) * compute)
 
     read = {name: counts[name] * kernels[name].bytes / tp for name in counts}
     phi = {name: by_family(kernels[name].phi, device.family) for name in counts}
@@ -79,9 +83,10 @@ def shard(deployment: Deployment, draws: Draws) -> Shard:
         kv=kv_kernel(kv_format(model, engine)),
         narrow_heads=min((g.k_dim for g in model.attention), default=128) < 128,
         state_bytes=state_bytes(model, state_element_bytes(model, engine), tensor_parallel=tp),
-        bandwidth_bytes_per_s=device.bandwidth_bytes_per_s,
-        flops_16_bit=matmul_rate(device, sixteen_bit(model, engine)),
-        link_bytes_per_s=device.link_bytes_per_s,
+        bandwidth_bytes_per_s=device.bandwidth_bytes_per_s * bandwidth,
+        flops_16_bit=matmul_rate(device, sixteen_bit(model, engine)) * compute,
+        compute_factor=compute,
+        link_bytes_per_s=(device.link_bytes_per_s or float("inf")) * link,
         dense_bytes=sum(read[name] for name in READ_CLASSES),
         dense_effective_bytes=sum(read[name] / phi[name] for name in READ_CLASSES),
         dense_dequantised_bytes=sum(counts[name] * kernels[name].dequantised_bytes / tp for name in READ_CLASSES),
