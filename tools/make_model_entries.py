@@ -66,7 +66,7 @@ MORE_IDS: Mapping[str, tuple[str, ...]] = {
     "baichuan2-7b": ("baichuan-inc/Baichuan2-7B-Chat",),
 }
 # Rows below high confidence that published measurements are about.
-MEDIUM: tuple[str, ...] = ()
+MEDIUM: tuple[str, ...] = ("bloom-176b",)
 # Ids of the table whose context length is not the entry's.
 OTHER_CONTEXT = {"Qwen/Qwen3-4B-Instruct-2507", "Qwen/Qwen3-Coder-30B-A3B-Instruct", "microsoft/Phi-4-reasoning"}
 REQUANTISED = re.compile(r"-(NV)?FP[48]$")
@@ -91,7 +91,7 @@ def _write(row: Mapping[str, Any]) -> bool:
         text = "\n".join(_lines(row, MORE_IDS.get(name, ()))) + "\n"
         parse_entry(tomllib.loads(text), name)
     except BreakevenError as refusal:
-        print(f"left out: {name}: {refusal}")
+        print(f"left out: {refusal}")
         return False
     (FOLDER / f"{name}.toml").write_text(text, encoding="utf-8")
     return True

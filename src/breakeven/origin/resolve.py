@@ -16,13 +16,13 @@ from breakeven.origin.launch_command import LaunchSettings, parse_launch
 from breakeven.origin.layers import Table, file_layer, flags_layer, launch_layer, merge
 from breakeven.origin.model_source import load_model
 from breakeven.origin.speculative import speculative_of, table_of
-from breakeven.origin.values import count, word
+from breakeven.origin.values import count, size, word
 from breakeven.origin.workload_fields import price_of, slo_of, workload_of
 from breakeven.spec import parallel
 from breakeven.spec.check import check_deployment
 from breakeven.spec.deployment import Deployment, Provenance
 from breakeven.spec.engine import Engine, Speculative
-from breakeven.spec.hardware import Device, Hardware
+from breakeven.spec.hardware import Device, Hardware, check_known, with_memory
 from breakeven.spec.model import Model
 
 NATURE = ("kv_reserve", "mixes_prompts", "runtime_reserve_bytes", "state_dtype")
@@ -84,7 +84,8 @@ def resolve_table(
     kernels.kv_format(model, engine)
     kernels.weight_kernels(model, engine, device)
     told = command.warnings if command is not None else ()
-    return Resolved(deployment=deployment, warnings=(*told, *loaded.warnings, *built.warnings))
+    folders = catalog.told_of_folders({"hardware": str(merged["hardware.device"].value), "models": str(merged["model"].value)}, dirs)
+    return Resolved(deployment=deployment, warnings=(*told, *folders, *loaded.warnings, *built.warnings))
 
 
 def _model(merged: Table, dirs: tuple[Path, ...], beside: Path | None, provenance: dict[str, Provenance]) -> Model:
@@ -100,7 +101,13 @@ def _device(merged: Table, dirs: tuple[Path, ...], provenance: dict[str, Provena
     if given is None:
         raise InputError("no_hardware")
     provenance["hardware.device"] = "catalogue"
-    return catalog.load("hardware", word(given.value, "hardware.device"), dirs)
+    device = catalog.load("hardware", word(given.value, "hardware.device"), dirs)
+    stated = merged.get("hardware.memory_bytes")
+    if stated is not None:
+        provenance["hardware.device.memory_bytes"] = stated.origin
+        device = with_memory(device, size(stated.value, "hardware.memory_bytes"))
+    check_known(device)
+    return device
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
 from breakeven.errors import InputError, NotModelledError
@@ -33,7 +33,7 @@ class Device:
     """None where it is the machine's and not the device's: the user states it."""
     bandwidth_bytes_per_s: float
     matmul_flops: Mapping[str, float]
-    """Dense FLOP/s (or op/s) by dtype computed in: ``bf16``, ``fp16``, ``fp8``, ``int8``, ``fp4``. Missing: no native rate; empty: not known."""
+    """Dense FLOP/s (op/s) by dtype computed in: ``bf16``, ``fp16``, ``fp8``, ``int8``, ``fp4``. One missing: not native; all: not known."""
     link_type: str
     link_bytes_per_s: float | None
     """None where no link between devices is known: then a replica is one device."""
@@ -72,12 +72,23 @@ class Device:
         }[quantity]
 
 
-def check_device(device: Device, devices: int) -> None:
-    """Refuse a device of which something is not known that ``devices`` of them in a replica cannot be judged without."""
+def with_memory(device: Device, memory_bytes: float) -> Device:
+    """The device with the memory that the user states: of the machine, of a slice of the card, of what the system leaves to it."""
+    sources = {**device.sources, "memory_bytes": "stated by the user"}
+    return replace(device, memory_bytes=memory_bytes, confidence_memory=CONFIDENCES[0], sources=sources)
+
+
+def check_known(device: Device) -> None:
+    """Refuse a device of which something is not known that nothing can be judged without."""
     if device.memory_bytes is None:
         raise InputError("device_memory_missing", device=device.name)
     if not device.matmul_flops:
         raise NotModelledError("device_without_rate", device=device.name)
+
+
+def check_device(device: Device, devices: int) -> None:
+    """Refuse a device that is not known well enough to judge ``devices`` of them in one replica."""
+    check_known(device)
     if devices > 1 and device.link_bytes_per_s is None:
         raise InputError("device_without_link", device=device.name, count=devices)
 
