@@ -66,10 +66,10 @@ DEVICES: dict[str, tuple[str, tuple[str, ...]]] = {
     "mi325x": ("MI325X", ("amd-instinct-mi325x",)),
     "mi355x": ("MI355X", ("amd-instinct-mi355x",)),
     "rx-7900-xtx": ("RX 7900 XTX", ("7900-xtx", "7900xtx")),
-    "m2-ultra-76c": ("M2 Ultra (76 cores)", ("m2-ultra",)),
-    "m3-max-40c": ("M3 Max (40 cores)", ("m3-max",)),
-    "m3-ultra-80c": ("M3 Ultra (80 cores)", ("m3-ultra",)),
-    "m4-max-40c": ("M4 Max (40 cores)", ("m4-max",)),
+    "m2-ultra-76c": ("M2 Ultra (76 cores)", ("m2-ultra", "apple-m2-ultra")),
+    "m3-max-40c": ("M3 Max (40 cores)", ("m3-max", "apple-m3-max")),
+    "m3-ultra-80c": ("M3 Ultra (80 cores)", ("m3-ultra", "apple-m3-ultra")),
+    "m4-max-40c": ("M4 Max (40 cores)", ("m4-max", "apple-m4-max")),
 }
 
 # Names beyond the table's own: what nvidia-smi, clouds and people say.

@@ -92,7 +92,13 @@ def find(kind: Kind, name: str, dirs: tuple[Path, ...] = ()) -> Path:
 
 
 def users_file(kind: Kind, name: str, dirs: tuple[Path, ...]) -> Path | None:
-    """The user's file of a name. One that cannot be read is only in the way of its own name."""
+    """The user's file of a name, or of what our index calls by it. One that cannot be read is only in the way of its own name."""
+    ours = index().get(kind, {}).get(name)
+    found = (_users_file(kind, each, dirs) for each in (name, ours) if each)
+    return next((path for path in found if path is not None), None) if dirs else None
+
+
+def _users_file(kind: Kind, name: str, dirs: tuple[Path, ...]) -> Path | None:
     for folder in dirs:
         files = list(user_files((folder,)))
         if direct := next((path for path, its in files if its in (kind, None) and normalised(path.stem) == name), None):

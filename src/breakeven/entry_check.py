@@ -52,7 +52,7 @@ def _checked(path: Path, kind: Kind | None, language: Language) -> CheckedFile:
         path=str(path),
         kind=kind,
         ok=not faults,
-        faults=[Finding(key=str(fault.values.get("path", "")), says=text(fault, language)) for fault in faults],
+        faults=[Finding(key=_path(fault), says=text(fault, language)) for fault in faults],
         hints=[Finding(key=str(hint.values.get("name", "")), says=text(hint, language)) for hint in hints],
     )
 
@@ -80,9 +80,15 @@ def _faults(table: dict[str, Any], kind: Kind | None, name: str) -> Iterator[Mes
 
 def _top_key(fault: Message, name: str) -> str | None:
     """The key of the entry that a fault's path lies under."""
-    path = str(fault.values.get("path") or fault.values.get("where") or "")
+    path = _path(fault)
     inner = path.removeprefix(f"{name}.")
     return inner.replace(":", ".").partition(".")[0].partition("[")[0] if inner != path else None
+
+
+def _path(fault: Message) -> str:
+    """The dotted path that a fault names, with the name of its field where that is told apart."""
+    path, field = fault.values.get("path") or fault.values.get("where") or "", fault.values.get("field")
+    return f"{path}.{field}" if field else str(path)
 
 
 def _hints(table: Mapping[str, Any], name: str) -> Iterator[Message]:
