@@ -228,6 +228,7 @@ FORMAT_NOTES = {
     "gfx90a": "fp8 and fp4 only by dequantising on load",
     "metal": "unified memory: about 67-75 % can be wired for the GPU unless the limit is raised",
 }
+HALF_RATE = "16-bit and fp8 rates are halved with 32-bit accumulation, int8 is not"
 # Apple's sheets give no link between machines: Thunderbolt is what clusters of them use.
 THUNDERBOLT_5 = ("m3-ultra", "m4-pro", "m4-max", "m5-pro", "m5-max", "m5-ultra")
 THUNDERBOLT_BYTES_PER_S = {4: 5e9, 5: 10e9}
@@ -262,7 +263,8 @@ def entry(row: Row) -> str:
     """The entry of one device as TOML text. What the table leaves blank is left out."""
     title, aliases = DEVICES.get(row["name"]) or (_title(row), MORE.get(row["name"], ()))
     native, weight_only, unsupported = formats(row)
-    notes = "; ".join(part for part in (row["notes"], FORMAT_NOTES.get(row["compute_capability"], "")) if part)
+    told = (row["notes"], FORMAT_NOTES.get(row["compute_capability"], ""), HALF_RATE if _halved(row) else "")
+    notes = "; ".join(part for part in told if part)
     found = rates(row, native)
     lines = [
         f'title = "{title}"',
@@ -282,13 +284,19 @@ def entry(row: Row) -> str:
         *(f"price_per_hour_low = {row['price_usd_per_hour_low']}" for _ in [0] if row["price_usd_per_hour_low"]),
         *(f"price_per_hour_high = {row['price_usd_per_hour_high']}" for _ in [0] if row["price_usd_per_hour_high"]),
         *_confidence(row),
-        f'notes = "{_clean(notes)}"',
+        f'notes = "{_clean(notes).replace("memory only", "recalled")}"',
         *(["", "[matmul_flops]", *(f"{name} = {_tera(value)}" for name, value in found.items())] if found else []),
         "",
         "[sources]",
         *(f'{name} = "{text}"' for name, text in sources(row).items()),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _halved(row: Row) -> bool:
+    """Whether int8 runs at four times the 16-bit rate, and nothing is noted of it yet."""
+    ratio = float(row["int8_ops"] or 0.0) / float(row["fp16_flops_fp32acc"] or "inf")
+    return ratio > 2.1 and not row["notes"]
 
 
 def _title(row: Row) -> str:

@@ -162,7 +162,7 @@ def _counts(model: Model) -> Iterator[str]:
 
 
 def _sources(row: Mapping[str, Any], model: Model, heads: bool) -> Iterator[str]:
-    found = [re.sub(r"stored index file id \d+ \((.*)\)", r"\1", source) for source in dict.fromkeys(row["source"])]
+    found = [_said(source) for source in dict.fromkeys(row["source"])]
     yield from ("", "[sources]")
     yield f"shape = {_word('config.json as published, kept in: ' + ' | '.join(s for s in found if 'instantiation' not in s))}"
     counted = next((source for source in found if "instantiation" in source), None)
@@ -176,6 +176,12 @@ def _sources(row: Mapping[str, Any], model: Model, heads: bool) -> Iterator[str]
         yield 'mtp = "num_nextn_predict_layers of config.json; parameters counted from the shape of one layer"'
     if heads:
         yield f"draft_heads = {_word(row['draft_heads_basis'])}"
+
+
+def _said(source: str) -> str:
+    """A source without the record numbers of the table's makers."""
+    plain = re.sub(r"stored index file id \d+ \((.*)\)", r"\1", source)
+    return re.sub(r"(?:stored index )?(?:file )?\bids? \d{9,}(?:(?:, | and )\d{9,})*\s*", "", plain).strip(" ;,") or "a stored copy"
 
 
 def _draft_heads(row: Mapping[str, Any]) -> list[str]:

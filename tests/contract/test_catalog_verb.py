@@ -131,7 +131,7 @@ class TestChecking:
         text = run(capsys, "--template", "models")[1].replace("hidden = 4096", "hidden = -4").replace('dtype = "bfloat16"', 'dtype = "fp8"')
         (tmp_path / "mine.toml").write_text(text, encoding="utf-8")
         code, out, _ = run(capsys, "--validate", str(tmp_path))
-        assert code == 2 and "mine.hidden" in out and "mine.dtype" in out
+        assert code == 2 and "mine: hidden" in out and "mine.dtype" in out
 
     def test_nothing_to_check_is_one_line(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         for path in (tmp_path, tmp_path / "gone.toml"):

@@ -84,7 +84,7 @@ def test_the_gain_of_no_lever_is_surer_on_a_device_that_is_less_sure(lever: str,
         assert all(less >= surer - 1e-3 for surer, less in pairwise(told)), (setting, told)
 
 
-@pytest.mark.parametrize(("lever", "setting"), [("weight_quant", "int4_marlin"), ("weight_quant", "int8"), ("speculation", "eagle3:k=3")])
+@pytest.mark.parametrize(("lever", "setting"), [("weight_quant", "int4_marlin"), ("weight_quant", "int8"), ("speculation", "eagle3 k=3")])
 def test_the_gain_of_a_lever_that_moves_along_the_ridge_is_less_sure_the_less_sure_the_sheet(
     lever: str, setting: str, h100: Device
 ) -> None:

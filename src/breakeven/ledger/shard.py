@@ -11,6 +11,7 @@ from breakeven.ledger.compute import active_expert_parameters, head_parameters
 from breakeven.ledger.memory import counts_by_class, state_bytes, state_element_bytes
 from breakeven.sheet import sheet_factor
 from breakeven.spec.deployment import Deployment
+from breakeven.spec.hardware import Device
 from breakeven.spec.model import Model
 from breakeven.stats import Array
 
@@ -67,13 +68,11 @@ def shard(deployment: Deployment, draws: Draws) -> Shard:
         kernels["head"] = kernels["embedding"]
 
     def compute_s(name: str, count: float, *, prefill: bool) -> Array | float:
-        kernel = kernels[name]
-        delta = by_family(kernel.delta_prefill, device.family) if prefill else kernel.delta(device.family, draws)
-        return 2.0 * count / tp * delta / (matmul_rate(device, kernel.compute) * compute)
+        delta = _delta(kernels[name], device, draws, prefill=prefill)
+        return 2.0 * count / tp * delta / (matmul_rate(device, kernels[name].compute) * compute)
 
     read = {name: counts[name] * kernels[name].bytes / tp for name in counts}
     phi = {name: by_family(kernels[name].phi, device.family) for name in counts}
-    expert_phi = kernels["experts"].phi_experts or phi["experts"]
     active = active_expert_parameters(model)
     return Shard(
         model=model,
@@ -95,8 +94,12 @@ def shard(deployment: Deployment, draws: Draws) -> Shard:
         dense_prefill_compute_s=sum(compute_s(name, counts[name], prefill=True) for name in ("attention", "mlp")),
         head_flop_per_row=2.0 * counts["head"] / tp,
         expert_bytes=read["experts"],
-        expert_effective_bytes=read["experts"] / expert_phi,
+        expert_effective_bytes=read["experts"] / (kernels["experts"].phi_experts or phi["experts"]),
         expert_flop_per_row=2.0 * active / tp,
         expert_decode_compute_s=compute_s("experts", active, prefill=False) if active else 0.0,
         expert_prefill_compute_s=compute_s("experts", active, prefill=True) if active else 0.0,
     )
+
+
+def _delta(kernel: WeightKernel, device: Device, draws: Draws, *, prefill: bool) -> Array | float:
+    return by_family(kernel.delta_prefill, device.family) if prefill else kernel.delta(device.family, draws)

@@ -73,7 +73,7 @@ class Device:
 
 
 def with_memory(device: Device, memory_bytes: float) -> Device:
-    """The device with the memory that the user states: of the machine, of a slice of the card, of what the system leaves to it."""
+    """The device with the memory that the user states: that of the machine, or what the system leaves to it."""
     sources = {**device.sources, "memory_bytes": "stated by the user"}
     return replace(device, memory_bytes=memory_bytes, confidence_memory=CONFIDENCES[0], sources=sources)
 
