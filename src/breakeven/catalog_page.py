@@ -45,7 +45,7 @@ def _entry(entry: CatalogEntry, language: str) -> list[RenderableType]:
 
 
 def _listing(entries: list[CatalogEntry], language: str) -> Table:
-    table = grid(26, 28, None)
+    table = grid(30, 24, None)
     for entry in entries:
         table.add_row(glued(entry.name), glued(entry.title), glued(catalog_words.summary_words(entry, language)))
     return table

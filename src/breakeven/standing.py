@@ -103,6 +103,8 @@ def warnings(d: Deployment, p: Point) -> tuple[Message, ...]:
     if is_eager(d.engine):
         found.append(Message("judge.warn_eager", {}))
     found += _of_the_device(d)
+    if d.model.confidence != "high":
+        found.append(Message(f"judge.warn_model_{d.model.confidence}", {"model": d.model.name}))
     if d.slo.tails:
         found.append(Message("judge.warn_tails", {"keys": ", ".join(d.slo.tails)}))
     tied = with_owner(d).workload.acceptance

@@ -99,6 +99,8 @@ class TestEntriesOfOnesOwn:
         (tmp_path / "my-llama.toml").write_text(entry, encoding="utf-8")
         model = be.model("my-llama", catalog_dirs=[tmp_path])
         assert (model.confidence, model.layers) == ("low", 32)
+        asked = resolve_table({**DEPLOYMENT, "model": "my-llama"}, catalog_dirs=(tmp_path,)).deployment
+        assert [line for line in map(text, api.advise(asked, draws=16).warnings) if "low confidence" in line]
 
 
 class TestWhereFoldersAre:
