@@ -14,11 +14,12 @@ from breakeven import api, catalog
 from breakeven.advice import Advice
 from breakeven.draws import MEDIAN, Draws
 from breakeven.efficiencies import table
+from breakeven.errors import InputError, NotModelledError
 from breakeven.ledger.shard import shard
 from breakeven.messages import text
 from breakeven.sheet import sheet_factor
 from breakeven.spec.deployment import Deployment
-from breakeven.spec.hardware import CONFIDENCES, Device, Hardware
+from breakeven.spec.hardware import CONFIDENCES, Device, Hardware, with_memory
 
 DRAWS = 256
 MANY = 2048
@@ -119,3 +120,24 @@ def test_spreads_grow_as_confidence_falls() -> None:
     for quantity in ("bandwidth", "compute", "link"):
         spreads = [table("sheet")[quantity][name] for name in CONFIDENCES]
         assert spreads == sorted(spreads) and spreads[0] == 0.0 < spreads[-1]
+
+
+@pytest.mark.parametrize("name", catalog.names("hardware"))
+def test_every_device_is_judged_or_says_what_it_needs(name: str) -> None:
+    device = catalog.load("hardware", name)
+    known = device if device.memory_bytes is not None else with_memory(device, 64e9)
+    if not device.matmul_flops:
+        with pytest.raises(NotModelledError, match="matmul_flops"):
+            be.evaluate(deployment(known, 4))
+        return
+    if known is not device:
+        with pytest.raises(InputError, match="--device-memory"):
+            be.evaluate(replace(deployment(known, 4), hardware=Hardware(device=device)))
+    point = be.evaluate(deployment(known, 4), draws=16)
+    assert not point.fits or (np.asarray(point.step_s) > 0).all()
+
+
+@pytest.mark.parametrize("name", catalog.names("models"))
+def test_every_model_is_judged(name: str, h100: Device) -> None:
+    d = replace(deployment(h100, 4), model=be.model(name))
+    assert be.evaluate(d).room.weight_bytes > 0
