@@ -11,6 +11,9 @@ from hypothesis import HealthCheck, settings
 ROOT = Path(__file__).resolve().parents[1]
 SHARED = Path(os.environ.get("BREAKEVEN_SHARED") or ROOT.parent / "shared").resolve()
 
+# No entries of the one who runs the tests: what they hold is ours.
+os.environ["XDG_CONFIG_HOME"] = os.environ["APPDATA"] = str(ROOT / ".no-configuration")
+
 settings.register_profile("here", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", parent=settings.get_profile("here"), derandomize=True, print_blob=True)
 settings.load_profile("ci" if os.environ.get("CI") else "here")

@@ -154,7 +154,7 @@ def _does_not_fit(key: str, d: Deployment, p: Point) -> Message:
 
 
 def _usable(d: Deployment) -> float:
-    return memory.usable_bytes(d.hardware.device.memory_bytes, d.engine)
+    return memory.usable_bytes(d.hardware.device.capacity_bytes, d.engine)
 
 
 def _refused(lever: Lever, d: Deployment) -> LeverAdvice:

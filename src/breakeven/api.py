@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ from breakeven.rules import rules
 from breakeven.spec.check import check_deployment, check_draw_axis, has_arrays
 from breakeven.spec.deployment import Deployment
 from breakeven.spec.engine import Engine
-from breakeven.spec.hardware import Device, Hardware
+from breakeven.spec.hardware import Device, Hardware, with_memory
 from breakeven.spec.model import Model
 from breakeven.standing import how_sure, operating_point, overload
 from breakeven.standing import warnings as warnings_of
@@ -58,16 +58,18 @@ def levers() -> Mapping[str, Lever]:
 
 def load(**sources: object) -> tuple[Deployment, tuple[Message, ...]]:
     """A deployment from a file, flags, a launch command and a start-up log, with what there is to say about them."""
+    from breakeven import catalog
     from breakeven.origin.resolve import resolve
     from breakeven.pool import with_measured_pool
 
-    resolved = resolve(**sources)  # type: ignore[arg-type]
+    folders: Any = sources.pop("catalog_dirs", ())
+    resolved = resolve(**sources, catalog_dirs=catalog.user_folders(folders))  # type: ignore[arg-type]
     deployment, told = with_measured_pool(resolved.deployment, resolved.log)
     return deployment, (*resolved.warnings, *told)
 
 
-def model(name: str) -> Model:
-    """A model by catalogue name, Hugging Face id, or path of a ``config.json``, its folder, or a GGUF file."""
+def model(name: str, *, catalog_dirs: Sequence[Path | str] = ()) -> Model:
+    """A model by catalogue name, Hugging Face id, or path of a ``config.json``, its folder or a GGUF file; your folders stand first."""
     from breakeven import catalog
     from breakeven.origin.gguf import is_gguf, load_gguf
 
@@ -78,14 +80,15 @@ def model(name: str) -> Model:
         from breakeven.origin.huggingface import load_config
 
         return load_config(path)
-    return catalog.load("models", name)
+    return catalog.load("models", name, catalog.user_folders(catalog_dirs))
 
 
-def hardware(name: str, count: int = 1) -> Hardware:
-    """Devices by catalogue name."""
+def hardware(name: str, count: int = 1, *, memory_bytes: float | None = None, catalog_dirs: Sequence[Path | str] = ()) -> Hardware:
+    """Devices by catalogue name, with the memory that you state where the device's own is not all, or not known."""
     from breakeven import catalog
 
-    return Hardware(device=catalog.load("hardware", name), count=count)
+    device = catalog.load("hardware", name, catalog.user_folders(catalog_dirs))
+    return Hardware(device=device if memory_bytes is None else with_memory(device, memory_bytes), count=count)
 
 
 def evaluate(deployment: Deployment, *, draws: int = 0, seed: int = 0, exact: bool = True) -> Point:

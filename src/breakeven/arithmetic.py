@@ -8,6 +8,7 @@ import numpy as np
 
 from breakeven.advice import Line
 from breakeven.messages import Message
+from breakeven.stats import Array
 from breakeven.units import bytes_text, flop_text, significant, time_text
 
 SOURCES: Mapping[str, str] = {
@@ -55,14 +56,14 @@ def flop(value: object) -> str:
     return flop_text(middle(value))
 
 
-def byte_rate(value: float) -> str:
+def byte_rate(value: Array | float) -> str:
     """Bytes a second."""
-    return f"{bytes_text(value)}/s"
+    return f"{bytes_text(middle(value))}/s"
 
 
-def flop_rate(value: float) -> str:
+def flop_rate(value: Array | float) -> str:
     """Floating-point operations a second."""
-    return f"{flop_text(value)}/s"
+    return f"{flop_text(middle(value))}/s"
 
 
 def added(terms: Iterable[str]) -> str:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
 from difflib import get_close_matches
 from functools import cache
@@ -12,27 +11,39 @@ from pathlib import Path
 from typing import Any, Literal, overload
 
 from breakeven import registry, support
-from breakeven.errors import InputError, UnknownNameError
+from breakeven.catalog_files import (
+    HERE,
+    INDEX,
+    KIND_WORDS,
+    Kind,
+    find,
+    make_index,
+    normalised,
+    other_names,
+    our_file,
+    our_names,
+    read_table,
+    user_files,
+    user_folders,
+    users_file,
+)
+from breakeven.errors import InputError
+from breakeven.messages import Message
 from breakeven.spec.engine import Engine, EngineDefaults
 from breakeven.spec.hardware import Device
 from breakeven.spec.model import Model
 
-Kind = Literal["hardware", "models", "engines"]
-HERE = Path(__file__).with_name("catalog")
-INDEX = "index.toml"
-KIND_WORDS = {"hardware": "device", "models": "model", "engines": "engine"}
-"""A kind's word, which is also the name of its parser: ``origin/device_entry.py`` reads a device."""
+FIGURES = "figures.toml"
+COMPARED = ("title", "vendor", "memory_bytes", "bandwidth_bytes_per_s")
+SURE = ("2 sources", "2 sources")
+"""Memory and bandwidth of a device that may be named as a next one."""
+__all__ = ["HERE", "INDEX", "KIND_WORDS", "make_index", "normalised", "other_names", "read_table", "user_folders"]
+"""What is looked up where entries are looked up."""
 
 
-def normalised(name: str) -> str:
-    """A name as it is compared: lower case, hyphens."""
-    return re.sub(r"[\s_]+", "-", name.strip().lower())
-
-
-@cache
 def names(kind: Kind, dirs: tuple[Path, ...] = ()) -> tuple[str, ...]:
     """Names of a kind, sorted: its files, in the product and in further folders."""
-    return tuple(sorted({path.stem for folder in _folders(kind, dirs) for path in folder.glob("*.toml")}))
+    return tuple(sorted({*our_names(kind), *(path.stem for path, its in user_files(dirs) if its == kind)}))
 
 
 @overload
@@ -41,16 +52,48 @@ def load(kind: Literal["hardware"], name: str, dirs: tuple[Path, ...] = ()) -> D
 def load(kind: Literal["models"], name: str, dirs: tuple[Path, ...] = ()) -> Model: ...
 def load(kind: Literal["hardware", "models"], name: str, dirs: tuple[Path, ...] = ()) -> Device | Model:
     """The entry of a name, an alias or a Hugging Face id, in any case. A model asked for by an id has that id first."""
-    return _load(kind, normalised(name), dirs)
+    compared = normalised(name)
+    path = find(kind, compared, dirs)
+    found = _load(kind, path, path.stat().st_mtime_ns)
+    return _asked_first(found, compared) if isinstance(found, Model) else found
 
 
 @cache
-def _load(kind: Literal["hardware", "models"], name: str, dirs: tuple[Path, ...]) -> Device | Model:
-    path = _path(kind, name, dirs)
+def _load(kind: Literal["hardware", "models"], path: Path, changed: int) -> Device | Model:
+    """The entry of a file as it was at that time: a user may be writing it."""
+    return parse(kind, read_table(path), path.stem)
+
+
+def parse(kind: Literal["hardware", "models"], table: Mapping[str, object], name: str) -> Device | Model:
+    """The entry of a table."""
     # By the registry, since what resolves a deployment lies beside the parsers and looks names up here.
     reader = registry.module("origin", f"{KIND_WORDS[kind]}_entry")
-    found: Device | Model = (reader.parse_device if kind == "hardware" else reader.parse_entry)(read_table(path), path.stem)
-    return _asked_first(found, name) if isinstance(found, Model) else found
+    found: Device | Model = (reader.parse_device if kind == "hardware" else reader.parse_entry)(table, name)
+    return found
+
+
+def told_of_folders(asked: Mapping[Literal["hardware", "models"], str], dirs: tuple[Path, ...]) -> tuple[Message, ...]:
+    """What is to be said of the user's folders: an entry of theirs that stands before ours, and files that cannot be used."""
+    found = []
+    for kind, name in asked.items():
+        mine = users_file(kind, normalised(name), dirs)
+        if mine is not None and our_file(kind, normalised(name)) is not None:
+            found.append(Message("warning.entry_shadows", {"path": str(mine), "name": name}))
+    return (*found, *faults(dirs))
+
+
+def faults(dirs: tuple[Path, ...]) -> tuple[Message, ...]:
+    """The files of the user's folders that cannot be used, each with why: they stand in nobody's way but their own."""
+    found = []
+    for path, kind in user_files(dirs):
+        try:
+            table = read_table(path)
+            if kind not in ("hardware", "models"):
+                raise InputError("entry_of_no_kind", path=path.name)
+            parse(kind, table, path.stem)
+        except InputError as error:
+            found.append(Message("warning.entry_broken", {"path": str(path), "reason": error.message}))
+    return tuple(found)
 
 
 def _asked_first(model: Model, name: str) -> Model:
@@ -60,7 +103,7 @@ def _asked_first(model: Model, name: str) -> Model:
 
 def engine_defaults(name: str, version: str | None = None, device: Device | None = None) -> EngineDefaults:
     """What an engine does at that version and on that device when it is not told."""
-    path = _path("engines", normalised(name), ())
+    path = find("engines", normalised(name))
     found: EngineDefaults = registry.module("origin", "engine_entry").parse_engine(read_table(path), path.stem, version, device)
     return found
 
@@ -104,68 +147,31 @@ def engine(name: str = "vllm", version: str | None = None, device: Device | None
 
 @cache
 def _engine_table(name: str) -> Mapping[str, object]:
-    return read_table(_path("engines", normalised(name), ()))
-
-
-def _path(kind: Kind, name: str, dirs: tuple[Path, ...]) -> Path:
-    """The file of a name: directly, by the index, or by reading the aliases of files that the index does not know."""
-    direct = _file(kind, name, dirs)
-    if direct is not None:
-        return direct
-    indexed = _file(kind, str(_index().get(kind, {}).get(name, "")), dirs)
-    if indexed is not None:
-        return indexed
-    for path in (path for folder in _folders(kind, dirs) for path in sorted(folder.glob("*.toml"))):
-        if name in other_names(read_table(path)):
-            return path
-    known = {*names(kind, dirs), *_index().get(kind, {})}
-    raise UnknownNameError(KIND_WORDS[kind], name, sorted(known))
-
-
-def _file(kind: Kind, name: str, dirs: tuple[Path, ...]) -> Path | None:
-    if not re.fullmatch(r"[a-z0-9][a-z0-9.+-]{0,99}", name):
-        return None
-    found = (folder / f"{name}.toml" for folder in _folders(kind, dirs))
-    return next((path for path in found if path.is_file()), None)
-
-
-def _folders(kind: Kind, dirs: tuple[Path, ...]) -> Iterator[Path]:
-    """The user's folders first, so that an entry of theirs wins over ours."""
-    for folder in dirs:
-        yield folder / kind if (folder / kind).is_dir() else folder
-    yield HERE / kind
-
-
-def other_names(table: Mapping[str, object]) -> set[str]:
-    """Aliases and Hugging Face ids of an entry, as they are compared."""
-    found: set[str] = set()
-    for key in ("aliases", "hf_ids"):
-        listed = table.get(key, [])
-        found |= {normalised(str(name)) for name in listed} if isinstance(listed, list) else set()
-    return found
+    return read_table(find("engines", normalised(name)))
 
 
 @cache
-def _index() -> Mapping[str, Mapping[str, str]]:
-    path = HERE / INDEX
-    return tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+def figures(kind: Literal["hardware", "models"]) -> Mapping[str, Mapping[str, Any]]:
+    """Of a kind, by name, the few figures that are compared over all of them: well-founded devices, mixtures of experts."""
+    found: Mapping[str, Mapping[str, Any]] = tomllib.loads((HERE / FIGURES).read_text(encoding="utf-8"))[kind]
+    return found
 
 
-def make_index() -> dict[str, dict[str, str]]:
-    """Every other name to its file's, by kind; a name that two files claim is refused."""
-    index: dict[str, dict[str, str]] = {}
-    for kind in KIND_WORDS:
-        found = index.setdefault(kind, {})
-        for path in sorted((HERE / kind).glob("*.toml")):
-            for name in sorted(other_names(read_table(path))):
-                if found.setdefault(name, path.stem) != path.stem:
-                    raise InputError("name_twice", name=name, first=found[name], second=path.stem)
-    return index
+def make_figures() -> dict[str, dict[str, dict[str, Any]]]:
+    """What :func:`figures` reads, made from the entries."""
+    devices = {name: load("hardware", name) for name in names("hardware")}
+    sure = {name: device for name, device in devices.items() if (device.confidence_memory, device.confidence_bandwidth) == SURE}
+    models = {name: load("models", name) for name in names("models")}
+    return {
+        "hardware": {name: {key: getattr(device, key) for key in COMPARED} for name, device in sure.items() if device.memory_bytes},
+        "models": {
+            name: {"parameters": model.parameters.total, "active_parameters": model.parameters.total - _idle_parameters(model)}
+            for name, model in models.items()
+            if model.experts is not None
+        },
+    }
 
 
-def read_table(path: Path) -> Mapping[str, object]:
-    """The table of an entry's file."""
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise InputError("bad_entry", path=path.name, reason=str(error).splitlines()[0]) from None
+def _idle_parameters(model: Model) -> float:
+    experts = model.experts
+    return 0.0 if experts is None else model.parameters.experts * (1 - experts.top_k / experts.count)

@@ -42,6 +42,7 @@ NOT_FIELDS = (
     "verbose",
     "rules",
     "explain",
+    "catalog_dirs",
 )
 
 
@@ -53,6 +54,7 @@ Number = Annotated[str | None, typer.Option(metavar="NUMBER", show_default=False
 Switch = bool | None
 AsJson = Annotated[bool, _option("--json")]
 Seed = Annotated[str, typer.Option("--seed", metavar="NUMBER", show_default=True)]
+Folders = Annotated[list[str] | None, _option("--catalog", metavar="FOLDER")]
 InLanguage = Annotated[str | None, _option("--lang", metavar="en|zh")]
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, add_help_option=False, pretty_exceptions_enable=False)
@@ -88,6 +90,7 @@ def advise(
     file: Annotated[str | None, typer.Argument(metavar="FILE", show_default=False)] = None,
     model: Annotated[str | None, _option("--model", metavar="NAME|FILE")] = None,
     hardware: Annotated[str | None, _option("--hardware", metavar="DEVICE[:COUNT]")] = None,
+    device_memory: Annotated[str | None, _option("--device-memory", metavar="SIZE")] = None,
     launch: Annotated[str | None, _option("--launch", metavar="COMMAND")] = None,
     log: Annotated[str | None, _option("--log", metavar="FILE")] = None,
     engine: Annotated[str | None, _option("--engine", metavar="NAME")] = None,
@@ -129,6 +132,7 @@ def advise(
     threshold: Annotated[str, typer.Option(metavar="SHARE", show_default=True)] = "0.10",
     draws: Annotated[str, typer.Option(metavar="NUMBER", show_default=True)] = "512",
     seed: Seed = "0",
+    catalog_dirs: Folders = None,
     explain: Annotated[str | None, _option("--explain", metavar="LEVER")] = None,
     rules: Annotated[bool, _option("--rules")] = False,
     verbose: Annotated[bool, _option("--verbose", "-v")] = False,
@@ -144,7 +148,7 @@ def advise(
     language, seeded = _language(ctx), _whole(seed, "--seed")
     _one_of(objective, "--objective", api.OBJECTIVES)
     _one_of(explain, "--explain", api.levers())
-    deployment, warnings = api.load(file=file, launch=launch, log=log, flags=_flags(ctx.params))
+    deployment, warnings = api.load(file=file, launch=launch, log=log, flags=_flags(ctx.params), catalog_dirs=catalog_dirs or ())
     drawn, pays_from = values.count(draws, "--draws"), values.number(threshold, "--threshold")
     if explain is not None:
         explained = api.explain(deployment, explain, objective=objective, threshold=pays_from, draws=drawn, seed=seeded)
@@ -165,24 +169,40 @@ def catalog(
     ctx: typer.Context,
     kind: Annotated[str | None, typer.Argument(metavar="KIND", show_default=False)] = None,
     name: Annotated[str | None, typer.Argument(metavar="NAME", show_default=False)] = None,
+    other: Annotated[str | None, typer.Argument(metavar="NAME", show_default=False)] = None,
+    having: Annotated[str | None, _option("--filter", metavar="WORD")] = None,
+    validate: Annotated[str | None, _option("--validate", metavar="PATH")] = None,
+    template: Annotated[str | None, _option("--template", metavar="hardware|models")] = None,
+    catalog_dirs: Folders = None,
     seed: Seed = "0",
     as_json: AsJson = False,
     lang: InLanguage = None,
     show_help: ShowHelp = False,
 ) -> None:
     """What devices, models, engines and levers are known, and where each figure comes from."""
-    from breakeven import api, entries
+    from breakeven import api, catalog_files, entries
 
     _whole(seed, "--seed")
+    if template is not None:
+        streams.write_out(entries.template_of(template))
+        return
+    if validate is not None:
+        checked = entries.compose_check(Path(validate), _language(ctx))
+        _show(checked, as_json)
+        raise typer.Exit(0 if all(file.ok for file in checked.checked) else USAGE_EXIT)
+    dirs = catalog_files.user_folders(catalog_dirs or ())
     wanted = None if kind is None else entries.kind_named(kind)
     _one_of(wanted, "catalog", entries.KINDS)
     levers = api.levers()
-    names = {each: entries.names_of(each, levers, api.OBJECTIVES) for each in entries.KINDS if wanted in (None, each)}
+    names = {each: entries.names_of(each, levers, api.OBJECTIVES, dirs) for each in entries.KINDS if wanted in (None, each)}
     if name is not None:
         for each, known in names.items():
             _one_of(name if each in entries.WORDS else None, each, known)
         names = {each: (api.lever_named(name).name if each == "levers" else name,) for each in names}
-    _show(entries.compose_catalog(names, levers, _language(ctx)), as_json, verbose=name is not None)
+    if name is not None and other is not None:
+        _show(entries.compose_comparison(next(iter(names)), (name, other), _language(ctx), dirs), as_json)
+        return
+    _show(entries.compose_catalog(names, levers, _language(ctx), dirs, word=having), as_json, verbose=name is not None)
 
 
 @app.command(add_help_option=False)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache
 
 import numpy as np
 
@@ -17,7 +16,6 @@ from breakeven.ledger import memory
 from breakeven.levers import speculation
 from breakeven.messages import Message
 from breakeven.spec.deployment import Deployment
-from breakeven.spec.hardware import Device
 from breakeven.statement import limited_by
 from breakeven.stats import Array, is_uncertain
 
@@ -53,22 +51,16 @@ def output_quantiles(d: Deployment) -> Array | None:
     return np.sort(np.asarray(Draws(QUANTILES).value("output_tokens", output)))
 
 
-@cache
-def _devices() -> tuple[Device, ...]:
-    loaded = (catalog.load("hardware", name) for name in catalog.names("hardware"))
-    return tuple(sorted(loaded, key=lambda device: device.bandwidth_bytes_per_s))
-
-
 def next_devices(d: Deployment, p: Point) -> list[dict[str, object]]:
     """The next devices of the same maker by bandwidth that hold what this one holds, each a step above the one before."""
     mine, held = d.hardware.device.bandwidth_bytes_per_s, p.room.weight_bytes + p.room.draft_bytes + p.room.reserve_bytes
     found: list[dict[str, object]] = []
     last = mine
-    for device in _devices():
-        rate = device.bandwidth_bytes_per_s
-        alike = device.vendor == d.hardware.device.vendor and memory.usable_bytes(device.memory_bytes, d.engine) >= held
+    for name, device in sorted(catalog.figures("hardware").items(), key=lambda pair: float(pair[1]["bandwidth_bytes_per_s"])):
+        rate = float(device["bandwidth_bytes_per_s"])
+        alike = device["vendor"] == d.hardware.device.vendor and memory.usable_bytes(device["memory_bytes"], d.engine) >= held
         if alike and rate >= last * STEP and len(found) < SHOWN:
-            found.append({"device": device.name, "title": device.title, "bandwidth_bytes_per_s": rate, "bandwidth_factor": rate / mine})
+            found.append({"device": name, "title": device["title"], "bandwidth_bytes_per_s": rate, "bandwidth_factor": rate / mine})
             last = rate
     return found
 
@@ -79,13 +71,10 @@ def like_mixtures(d: Deployment) -> list[dict[str, object]]:
         return []
     mine = d.model.parameters.total
     found = []
-    for name in catalog.names("models"):
-        model = catalog.load("models", name)
-        total = model.parameters.total
-        if model.experts is None or not mine / LIKE <= total <= mine * LIKE:
-            continue
-        active = total - model.parameters.experts * (1 - model.experts.top_k / model.experts.count)
-        found.append((active / mine, {"model": name, "parameters": total, "active_parameters": active}))
+    for name, mixture in catalog.figures("models").items():
+        total, active = mixture["parameters"], mixture["active_parameters"]
+        if mine / LIKE <= total <= mine * LIKE:
+            found.append((active / mine, {"model": name, "parameters": total, "active_parameters": active}))
     return [entry for _, entry in sorted(found, key=lambda pair: pair[0])[:SHOWN]]
 
 

@@ -12,6 +12,7 @@ from breakeven.judge import interval
 from breakeven.ledger.bandwidth import amortised_bytes_per_token
 from breakeven.levers.speculation import with_owner
 from breakeven.messages import Message
+from breakeven.sheet import uncertain_quantities
 from breakeven.spec.deployment import Deployment
 from breakeven.statement import limited_by, read_bytes
 from breakeven.stats import Array
@@ -101,6 +102,9 @@ def warnings(d: Deployment, p: Point) -> tuple[Message, ...]:
         found.append(Message("judge.warn_open_ttft", {}))
     if is_eager(d.engine):
         found.append(Message("judge.warn_eager", {}))
+    found += _of_the_device(d)
+    if d.model.confidence != "high":
+        found.append(Message(f"judge.warn_model_{d.model.confidence}", {"model": d.model.name}))
     if d.slo.tails:
         found.append(Message("judge.warn_tails", {"keys": ", ".join(d.slo.tails)}))
     tied = with_owner(d).workload.acceptance
@@ -140,4 +144,30 @@ def _longest_request(p: Point) -> float:
 def how_sure(d: Deployment) -> Message:
     """Where the efficiencies come from, and how near that is."""
     known = level(d.engine, d.hardware.device.family)
-    return Message(f"judge.sure_{known}", {"engine": engine_title(d.engine.name), "family": d.hardware.device.family})
+    said = Message(f"judge.sure_{known}", {"engine": engine_title(d.engine.name), "family": d.hardware.device.family})
+    unsure = uncertain_quantities(d.hardware.device, _devices(d))
+    return Message("judge.sure_sheet", {"known": said, "device": d.hardware.device.title}) if unsure else said
+
+
+def _devices(d: Deployment) -> int:
+    """Devices of a replica."""
+    return d.engine.tensor_parallel_size * d.engine.pipeline_parallel_size
+
+
+def _of_the_device(d: Deployment) -> list[Message]:
+    """Sheet figures that are less sure, each by name, and a module that the software sees as several devices."""
+    device = d.hardware.device
+    found = [
+        Message(
+            "judge.warn_sheet",
+            {
+                "device": device.title,
+                "quantity": Message(f"judge.sheet_{quantity}"),
+                "confidence": Message(f"judge.founded_{device.confidence_of(quantity).replace(' ', '_')}"),
+            },
+        )
+        for quantity in uncertain_quantities(device, _devices(d))
+    ]
+    if device.software_devices > 1:
+        found.append(Message("judge.warn_module", {"device": device.title, "count": device.software_devices}))
+    return found

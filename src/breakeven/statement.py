@@ -82,9 +82,9 @@ def limited_by(p: Point) -> LimitedBy:
     return by_cap if waits else "demand"
 
 
-def peak_flops(p: Point, d: Deployment) -> float:
+def peak_flops(p: Point, d: Deployment) -> Array | float:
     """The largest dense rate that any of the step's kernels computes at."""
-    return max(matmul_rate(d.hardware.device, kernel.compute) for kernel in p.shard.kernels.values())
+    return max(matmul_rate(d.hardware.device, kernel.compute) for kernel in p.shard.kernels.values()) * p.shard.compute_factor
 
 
 def _middle(value: Array | float) -> float:
@@ -95,8 +95,8 @@ def memory_ledger(p: Point, d: Deployment) -> advice.MemoryLedger:
     """The memory ledger as figures."""
     in_use = _middle(p.batch * p.room.sequence_bytes) if p.fits else 0.0
     return advice.MemoryLedger(
-        capacity_bytes=d.hardware.device.memory_bytes,
-        usable_bytes=memory.usable_bytes(d.hardware.device.memory_bytes, d.engine),
+        capacity_bytes=d.hardware.device.capacity_bytes,
+        usable_bytes=memory.usable_bytes(d.hardware.device.capacity_bytes, d.engine),
         weight_bytes=p.room.weight_bytes,
         draft_weight_bytes=p.room.draft_bytes,
         reserve_bytes=p.room.reserve_bytes,
@@ -105,7 +105,7 @@ def memory_ledger(p: Point, d: Deployment) -> advice.MemoryLedger:
         kv_bytes_per_token=p.room.kv_bytes_per_token,
         state_bytes_per_sequence=p.room.state_bytes,
         kv_in_use_bytes=in_use,
-        kv_share=float(memory.kv_share_of_memory(in_use, d.hardware.device.memory_bytes)),
+        kv_share=float(memory.kv_share_of_memory(in_use, d.hardware.device.capacity_bytes)),
         pool_use=in_use / p.room.pool_bytes if p.room.pool_bytes else 0.0,
         sequences_that_fit=_middle(p.room.fits_sequences),
         fits=p.fits,

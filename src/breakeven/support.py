@@ -217,7 +217,7 @@ def reserves(model: Model, engine: Engine, device: Device) -> Mapping[str, float
         if key in says
     }
     if "kept_bytes" in says:
-        found["gpu_memory_utilization"] = round(1.0 - _kept(says, engine) / device.memory_bytes, 3)
+        found["gpu_memory_utilization"] = round(1.0 - _kept(says, engine) / device.capacity_bytes, 3)
     return found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from breakeven import catalog
-from breakeven.document import Alternative, Best, CatalogEntry, Document, Gain, Interval, Lever, Line, Memory, RuleOfThumb
+from breakeven.document import Alternative, Best, Document, Gain, Interval, Lever, Line, Memory, RuleOfThumb
 from breakeven.messages import say
 from breakeven.units import LEAST, WRITERS, bytes_text, gain_text, significant
 
@@ -163,28 +163,6 @@ def checklist_words(document: Document) -> str:
     best = document.best.levers
     chosen = [lever for lever in document.levers if lever.lossy and (lever.verdict == "pays" or f"{lever.lever}:{lever.setting}" in best)]
     parts += [say("report.accuracy_of", language, lever=lever.title, accuracy=lever.accuracy) for lever in chosen]
-    return joined(parts)
-
-
-def summary_words(entry: CatalogEntry, language: str) -> str:
-    """A catalogue entry's main figures in a line."""
-    figures = entry.summary
-    if entry.kind in WORDS_ONLY:
-        return " · ".join(str(value) for value in figures.values())
-    if entry.kind == "engines":
-        return say("report.catalog_engine", language, version=figures["version"], seqs=figures["max_num_seqs"], block=figures["block_size"])
-    if entry.kind == "support":
-        return say("report.catalog_support_rows", language, version=figures["version"], rows=figures["rows"])
-    if entry.kind == "levers":
-        titles = say("report.list_join", language).join(catalog.engine_title(name) for name in figures["engines"])
-        return say("report.catalog_lever", language, ledger=say(f"report.{figures['ledger']}", language), engines=titles)
-    if entry.kind == "models":
-        context = figures["max_context"]
-        words = say("report.catalog_model", language, parameters=figures["parameters"] / 1e9, layers=figures["layers"])
-        return joined([words, say("report.asked_context", language, context=significant(context, 7)) if context else ""])
-    rate = figures.get("bf16") or figures.get("fp16")
-    parts = [say("report.catalog_device", language, memory=figures["memory_bytes"], bandwidth=figures["bandwidth_bytes_per_s"])]
-    parts += [say("report.catalog_rate", language, tflops=rate / 1e12)] if rate else []
     return joined(parts)
 
 

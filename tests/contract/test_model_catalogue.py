@@ -9,14 +9,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from make_model_entries import configuration
 
 from breakeven import catalog
-from breakeven.errors import InputError
+from breakeven.errors import InputError, NotModelledError
 from breakeven.origin.huggingface import parse_config
 from breakeven.origin.model_entry import SOURCE_OF, parse_entry
 from breakeven.spec.model import Model
 
 ROOT = Path(__file__).resolve().parents[2]
+PUBLISHED_FIGURES = ("bloom-176b",)
+"""Of medium confidence, and what published measurements are about."""
+OTHER_PROJECTIONS = ("gemma4_text", "step3p5")
+"""Keys serve as values in some layers, or a gate is a projection more: the parser counts them."""
 FILES = sorted((ROOT / "src/breakeven/catalog/models").glob("*.toml"))
 
 
@@ -40,8 +45,13 @@ def plain_attention(model: Model) -> int:
     )
 
 
-def test_the_catalogue_holds_the_thirty_most_used_models() -> None:
-    assert len(FILES) >= 30
+def test_the_catalogue_holds_every_model_that_is_well_founded_and_can_be_read(rows: Mapping[str, dict[str, Any]]) -> None:
+    entered = {path.stem for path in FILES}
+    assert len(entered) >= 140
+    for name, row in rows.items():
+        if row["confidence"] == "high" and name not in entered:
+            with pytest.raises(NotModelledError):
+                parse_config(configuration(row), name=name, where=name)
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
@@ -56,7 +66,7 @@ class TestEachEntry:
 
     def test_attention_follows_from_the_shape(self, path: Path) -> None:
         model = parse_entry(table(path), path.stem)
-        if all(group.kind != "mla" for group in model.attention):
+        if all(group.kind != "mla" for group in model.attention) and not model.states and model.family not in OTHER_PROJECTIONS:
             assert model.parameters.attention == pytest.approx(plain_attention(model), rel=2e-3)
 
     def test_experts_are_whole_matrices_of_the_hidden_size(self, path: Path) -> None:
@@ -86,7 +96,7 @@ class TestEachEntry:
 
     def test_is_of_high_confidence_and_its_ids_are_of_unaltered_weights(self, path: Path) -> None:
         found = table(path)
-        assert found["confidence"] == "high" and found["hf_ids"]
+        assert found["confidence"] == ("medium" if path.stem in PUBLISHED_FIGURES else "high") and found["hf_ids"]
         assert not [name for name in found["hf_ids"] if name.upper().endswith(("FP8", "FP4", "AWQ", "INT4"))]
 
 

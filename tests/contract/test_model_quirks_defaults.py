@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from model_configs import MIXED, SMALL, SSM, dense, hybrid, parts, without
 
-from breakeven.ledger.memory import state_bytes, state_element_bytes
+from breakeven.ledger.memory import state_bytes
 from breakeven.origin.architecture import architectures
 from breakeven.origin.huggingface import parse_config
+from breakeven.pages import state_element_bytes
 from breakeven.spec.engine import Engine
 from breakeven.spec.model import Model
 

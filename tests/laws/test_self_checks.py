@@ -11,13 +11,21 @@ from hypothesis import strategies as st
 
 from breakeven import api, catalog
 from breakeven.spec.engine import Speculative
+from breakeven.spec.hardware import Device
 from breakeven.spec.parallel import legal_sizes
 from breakeven.spec.workload import Acceptance, Lengths
 from breakeven.statement import SelfCheckError, check, ledgers
 from breakeven.stats import Range
 
 MODELS = sorted(catalog.names("models"))
-DEVICES = sorted(catalog.names("hardware"))
+
+
+def is_known(device: Device) -> bool:
+    """Whether nothing has to be stated of a device before several of them are judged together."""
+    return None not in (device.memory_bytes, device.link_bytes_per_s) and bool(device.matmul_flops)
+
+
+DEVICES = [name for name, device in ((name, catalog.load("hardware", name)) for name in catalog.names("hardware")) if is_known(device)]
 WEIGHTS = [None, "fp8", "awq", "awq_marlin", "bitsandbytes", "nvfp4", "mxfp4", "w8a8_int8", "q4_k_m"]
 METHODS = [None, None, "ngram", "eagle", "eagle3", "mtp", "draft_model", "tree"]
 

@@ -106,7 +106,7 @@ def _terms(s: Shard, at: float, groups: Iterable[tuple[Attention, float]], more:
 
 def _room(p: Point, d: Deployment) -> list[Line]:
     r, block = p.room, d.engine.block_size
-    capacity, share = size(d.hardware.device.memory_bytes), number(d.engine.gpu_memory_utilization)
+    capacity, share = size(d.hardware.device.capacity_bytes), number(d.engine.gpu_memory_utilization)
     taken = f"{size(r.weight_bytes + r.draft_bytes)} − {size(r.reserve_bytes)}"
     formula, pool = "max(0, capacity·utilisation − weights − reserve)", f"max(0, {capacity}·{share} − {taken})"
     if d.engine.fills == "free":

@@ -31,7 +31,7 @@ def kv_share_of_traffic(kv: Array | float, weights: Array | float) -> Array | fl
     return kv / (weights + kv)
 
 
-def utilisation(bytes_per_step: Array | float, step_s: Array | float, bandwidth_bytes_per_s: float) -> Array | float:
+def utilisation(bytes_per_step: Array | float, step_s: Array | float, bandwidth_bytes_per_s: Array | float) -> Array | float:
     """MBU = bytes per step / (step time · BW)."""
     return bytes_per_step / (step_s * bandwidth_bytes_per_s)
 

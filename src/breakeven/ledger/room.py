@@ -36,7 +36,7 @@ def room(d: Deployment, s: Shard, held: Array | float) -> Room:
     weights = memory.weight_bytes(d.model, s.kernels, shards=engine.tensor_parallel_size * stages)
     drafts = draft.draft_weight_bytes(d)
     reserve = engine.runtime_reserve_bytes
-    capacity, share = d.hardware.device.memory_bytes, engine.gpu_memory_utilization
+    capacity, share = d.hardware.device.capacity_bytes, engine.gpu_memory_utilization
     pool = memory.kv_pool_bytes(capacity, share, weights + drafts, reserve, of_free=engine.fills == "free")
     drafted = draft.draft_kv_bytes_per_token(d, s)
     per_token = (memory.kv_bytes_per_token(d.model, s.kv, tensor_parallel=s.tensor_parallel) + drafted) / stages

@@ -10,7 +10,9 @@ from breakeven.kernels import KvKernel, WeightKernel, by_family, kv_format, kv_k
 from breakeven.ledger.compute import active_expert_parameters, head_parameters
 from breakeven.ledger.memory import counts_by_class, state_bytes
 from breakeven.pages import state_element_bytes
+from breakeven.sheet import sheet_factor
 from breakeven.spec.deployment import Deployment
+from breakeven.spec.hardware import Device
 from breakeven.spec.model import Model
 from breakeven.stats import Array
 
@@ -32,9 +34,11 @@ class Shard:
     narrow_heads: bool
     state_bytes: float
     """Bytes of constant state a sequence keeps (linear and state-space layers)."""
-    bandwidth_bytes_per_s: float
-    flops_16_bit: float
-    link_bytes_per_s: float
+    bandwidth_bytes_per_s: Array | float
+    flops_16_bit: Array | float
+    link_bytes_per_s: Array | float
+    compute_factor: Array | float
+    """The true compute rate over the sheet's."""
     dense_bytes: float
     dense_effective_bytes: float
     dense_dequantised_bytes: float
@@ -60,17 +64,16 @@ def shard(deployment: Deployment, draws: Draws) -> Shard:
     tp = engine.tensor_parallel_size
     kernels = weight_kernels(model, engine, device)
     counts = {**counts_by_class(model), "head": head_parameters(model)}
+    bandwidth, compute, link = (sheet_factor(device, name, draws) for name in ("bandwidth", "compute", "link"))
     if model.tied:
         kernels["head"] = kernels["embedding"]
 
     def compute_s(name: str, count: float, *, prefill: bool) -> Array | float:
-        kernel = kernels[name]
-        delta = by_family(kernel.delta_prefill, device.family) if prefill else kernel.delta(device.family, draws)
-        return 2.0 * count / tp * delta / matmul_rate(device, kernel.compute)
+        delta = _delta(kernels[name], device, draws, prefill=prefill)
+        return 2.0 * count / tp * delta / (matmul_rate(device, kernels[name].compute) * compute)
 
     read = {name: counts[name] * kernels[name].bytes / tp for name in counts}
     phi = {name: by_family(kernels[name].phi, device.family) for name in counts}
-    expert_phi = kernels["experts"].phi_experts or phi["experts"]
     active = active_expert_parameters(model)
     return Shard(
         model=model,
@@ -80,9 +83,10 @@ def shard(deployment: Deployment, draws: Draws) -> Shard:
         kv=kv_kernel(kv_format(model, engine)),
         narrow_heads=min((g.k_dim for g in model.attention), default=128) < 128,
         state_bytes=state_bytes(model, state_element_bytes(model, engine), tensor_parallel=tp),
-        bandwidth_bytes_per_s=device.bandwidth_bytes_per_s,
-        flops_16_bit=matmul_rate(device, sixteen_bit(model, engine)),
-        link_bytes_per_s=device.link_bytes_per_s,
+        bandwidth_bytes_per_s=device.bandwidth_bytes_per_s * bandwidth,
+        flops_16_bit=matmul_rate(device, sixteen_bit(model, engine)) * compute,
+        compute_factor=compute,
+        link_bytes_per_s=(device.link_bytes_per_s or float("inf")) * link,
         dense_bytes=sum(read[name] for name in READ_CLASSES),
         dense_effective_bytes=sum(read[name] / phi[name] for name in READ_CLASSES),
         dense_dequantised_bytes=sum(counts[name] * kernels[name].dequantised_bytes / tp for name in READ_CLASSES),
@@ -91,8 +95,12 @@ def shard(deployment: Deployment, draws: Draws) -> Shard:
         dense_prefill_compute_s=sum(compute_s(name, counts[name], prefill=True) for name in ("attention", "mlp")),
         head_flop_per_row=2.0 * counts["head"] / tp,
         expert_bytes=read["experts"],
-        expert_effective_bytes=read["experts"] / expert_phi,
+        expert_effective_bytes=read["experts"] / (kernels["experts"].phi_experts or phi["experts"]),
         expert_flop_per_row=2.0 * active / tp,
         expert_decode_compute_s=compute_s("experts", active, prefill=False) if active else 0.0,
         expert_prefill_compute_s=compute_s("experts", active, prefill=True) if active else 0.0,
     )
+
+
+def _delta(kernel: WeightKernel, device: Device, draws: Draws, *, prefill: bool) -> Array | float:
+    return by_family(kernel.delta_prefill, device.family) if prefill else kernel.delta(device.family, draws)

@@ -171,6 +171,6 @@ def step_cost(s: Shard, e: Efficiencies, engine_name: str, context_tokens: Array
     )
 
 
-def roofline_floor_s(s: Shard, read_bytes: Array | float, flop: Array | float, peak_flops: float) -> Array | float:
+def roofline_floor_s(s: Shard, read_bytes: Array | float, flop: Array | float, peak_flops: Array | float) -> Array | float:
     """What no step can be faster than: its own bytes at full bandwidth, or its own FLOP at the full rate."""
     return np.maximum(read_bytes / s.bandwidth_bytes_per_s, flop / peak_flops)

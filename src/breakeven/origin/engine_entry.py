@@ -63,4 +63,4 @@ def _device_matches(rule: Mapping[str, object], device: Device) -> bool:
     least, below = cast(float, rule.get("memory_at_least_bytes", 0.0)), cast(float, rule.get("memory_below_bytes", float("inf")))
     without, wanted = cast(list[str], rule.get("device_without", [])), cast(list[str], rule.get("device_with", []))
     named = not wanted or any(part in device.name for part in wanted)
-    return least <= device.memory_bytes < below and named and not any(part in device.name for part in without)
+    return least <= device.capacity_bytes < below and named and not any(part in device.name for part in without)

@@ -18,7 +18,7 @@ from breakeven.spec.workload import ACCEPTANCE_FORMS, ARRIVALS
 
 TAILS = tuple(f"{name}_{tail}_s" for name in ("ttft", "tpot", "e2e", "itl") for tail in ("p50", "p90", "p95", "p99"))
 SECTIONS: Mapping[str, tuple[str, ...]] = {
-    "hardware": ("device", "count"),
+    "hardware": ("device", "count", "memory_bytes"),
     "engine": (*FIELDS, "speculative"),
     "workload": (
         *WORKLOAD,
@@ -43,6 +43,7 @@ WORDS: Mapping[str, str] = {
     "rate": "workload.request_rate",
     "context": "workload.context_tokens",
     "hit_rate": "workload.prefix_hit_rate",
+    "device_memory": "hardware.memory_bytes",
     "price": "price.per_device_hour",
     "slo_ttft": "slo.ttft_s",
     "slo_tpot": "slo.tpot_s",

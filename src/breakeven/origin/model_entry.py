@@ -22,8 +22,20 @@ LARGEST = 10**15
 _COUNTS = ("layers", "hidden", "vocabulary")
 _OPTIONAL_COUNTS = ("max_context", "mtp_layers", "mtp_parameters", "part_blocks")
 _NAMES = ("hf_ids", "draft_heads", "aliases")
-_NEEDED = ("family", *_COUNTS, "tied", "dtype", "parameters", "sources")
-KEYS = (*_NEEDED, "attention", *_OPTIONAL_COUNTS, *_NAMES, "experts", "states", "state_dtype", "stored", "kv_scheme", "confidence", "notes")
+_NEEDED = ("family", *_COUNTS, "tied", "dtype", "parameters")
+KEYS = (
+    *_NEEDED,
+    "sources",
+    "attention",
+    *_OPTIONAL_COUNTS,
+    *_NAMES,
+    "experts",
+    *_STATE_NAMES,
+    "stored",
+    "kv_scheme",
+    "confidence",
+    "notes",
+)
 _LAYER_COUNTS = ("layers", "q_heads", "kv_heads", "k_dim", "v_dim")
 _LATENT = ("latent_rank", "rope_dim", "nope_dim", "value_dim")
 _SPARSE = ("selected", "index_dim", "index_heads", "compression")
@@ -84,8 +96,8 @@ def parse_entry(table: Mapping[str, object], name: str) -> Model:
         mtp_parameters=more.get("mtp_parameters", 0),
         draft_heads=_names(table, "draft_heads", path),
         hf_ids=_names(table, "hf_ids", path),
-        confidence=_optional_one_of(table, "confidence", CONFIDENCES, path) or "high",
-        sources=_sources(table, path),
+        confidence=(_optional_one_of(table, "confidence", CONFIDENCES, path) or "high") if "sources" in table else "low",
+        sources=_sources(table, path) if "sources" in table else {},
     )
     _check(model, path)
     return model

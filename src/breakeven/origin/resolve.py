@@ -19,13 +19,13 @@ from breakeven.origin.layers import Table, contradictions, file_layer, flags_lay
 from breakeven.origin.model_source import load_model
 from breakeven.origin.speculative import speculative_of, table_of
 from breakeven.origin.startup_log import StartupLog, read_log
-from breakeven.origin.values import count, word
+from breakeven.origin.values import count, size, word
 from breakeven.origin.workload_fields import price_of, slo_of, workload_of
 from breakeven.spec import parallel
 from breakeven.spec.check import check_deployment
 from breakeven.spec.deployment import Deployment, Provenance
 from breakeven.spec.engine import Engine, Speculative
-from breakeven.spec.hardware import Device, Hardware
+from breakeven.spec.hardware import Device, Hardware, check_known, with_memory
 from breakeven.spec.model import Model
 
 NATURE = ("kv_reserve", "mixes_prompts", "fills", "checkpoint_kernels", "runtime_reserve_bytes", "state_dtype")
@@ -96,6 +96,7 @@ def resolve_table(
     kernels.weight_kernels(model, engine, device)
     told = (*(command.warnings if command is not None else ()), *(started.warnings if started is not None else ()))
     told += contradictions(ran, (settings, *typed))
+    told += catalog.told_of_folders({"hardware": str(merged["hardware.device"].value), "models": str(merged["model"].value)}, dirs)
     return Resolved(
         deployment=deployment,
         log=started,
@@ -116,7 +117,13 @@ def _device(merged: Table, dirs: tuple[Path, ...], provenance: dict[str, Provena
     if given is None:
         raise InputError("no_hardware")
     provenance["hardware.device"] = "catalogue"
-    return catalog.load("hardware", word(given.value, "hardware.device"), dirs)
+    device = catalog.load("hardware", word(given.value, "hardware.device"), dirs)
+    stated = merged.get("hardware.memory_bytes")
+    if stated is not None:
+        provenance["hardware.device.memory_bytes"] = stated.origin
+        device = with_memory(device, size(stated.value, "hardware.memory_bytes"))
+    check_known(device)
+    return device
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,6 +14,8 @@ from breakeven.stats import Range, Spread, Value
 _WRITER = Repr()
 _WRITER.maxstring = _WRITER.maxother = _WRITER.maxlong = 40
 Parser = Callable[[object, str], object]
+SMALLEST_MEMORY = 1e8
+"""Bytes under which a memory is a count of GB that lost its unit."""
 UNCERTAIN_KEYS = ("low", "high", "mean", "p95")
 
 
@@ -61,6 +63,19 @@ def tokens(raw: object, path: str) -> int:
     scales = {"k": 10**3, "K": 2**10, "m": 10**6, "M": 2**20, "g": 10**9, "G": 2**30}
     found = re.fullmatch(r"(\d{1,15}(?:\.\d{1,9})?)([kKmMgG])", raw.strip()) if isinstance(raw, str) else None
     return count(raw if found is None else int(float(found[1]) * scales[found[2]]), path)
+
+
+def size(raw: object, path: str) -> float:
+    """Bytes of a memory: a number, or text that says its unit, GB being 10⁹ and GiB 2³⁰."""
+    scales = {"": 1.0, "B": 1.0, "MB": 1e6, "GB": 1e9, "TB": 1e12, "MiB": 2.0**20, "GiB": 2.0**30, "TiB": 2.0**40}
+    by_case = {unit.lower(): scale for unit, scale in scales.items()}
+    found = re.fullmatch(r"([0-9.]+(?:[eE][+-]?[0-9]+)?)\s*([A-Za-z]*)", raw.strip()) if isinstance(raw, str) else None
+    if found is not None and found[2].lower() not in by_case:
+        raise InputError("not_a_size", path=path, value=shown(raw))
+    value = positive(raw if found is None else found[1], path) * (1.0 if found is None else by_case[found[2].lower()])
+    if value < SMALLEST_MEMORY:
+        raise InputError("memory_too_small", path=path, value=shown(raw))
+    return value
 
 
 def optional_tokens(raw: object, path: str) -> int | None:

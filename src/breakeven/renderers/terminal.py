@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import get_args
 
 from rich.cells import cell_len
 from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from breakeven import words
+from breakeven import catalog_page, words
 from breakeven.canvas import DIM, WIDEST, folded, glued, grid, indented, labels, rule, written
-from breakeven.document import CatalogDocument, CatalogEntry, Document, ExplanationDocument, Kind, Lever, Line, RuleOfThumb
+from breakeven.document import CatalogDocument, Document, ExplanationDocument, Lever, Line, RuleOfThumb
 from breakeven.messages import printable, say
 
 BAR = 18
@@ -39,7 +38,7 @@ def render(
     if isinstance(document, ExplanationDocument):
         blocks = _explanation(document)
     elif isinstance(document, CatalogDocument):
-        blocks = _catalog(document, verbose)
+        blocks = catalog_page.blocks(document, verbose)
     else:
         blocks = [*_report(document, min(width, WIDEST)), *(_details(document) if verbose else ())]
         blocks += _rules(document.rules_of_thumb, document.language) if rules or verbose else []
@@ -249,44 +248,3 @@ def _arm_lines(off: Line | None, on: Line | None, language: str) -> Table:
             "", glued(say(f"report.explain_{name}", language)), Text.assemble(glued(numbers), "= ", (words.line_value(line), "bold"))
         )
     return table
-
-
-def _catalog(document: CatalogDocument, verbose: bool) -> list[RenderableType]:
-    language = document.language
-    blocks: list[RenderableType] = []
-    for kind in get_args(Kind):
-        entries = [entry for entry in document.entries if entry.kind == kind]
-        if entries and not verbose:
-            blocks += [
-                glued(say(f"report.catalog_{kind}", language, count=len(entries)), style="bold"),
-                _listing(entries, language),
-                glued(""),
-            ]
-    if verbose:
-        for entry in document.entries:
-            blocks += [
-                Text.assemble(glued(entry.name, style="bold"), "  ", glued(entry.title)),
-                rule(),
-                _figures(entry, language),
-                *_sources(entry, language),
-            ]
-    return blocks
-
-
-def _listing(entries: list[CatalogEntry], language: str) -> Table:
-    table = grid(26, 28, None)
-    for entry in entries:
-        table.add_row(glued(entry.name), glued(entry.title), glued(words.summary_words(entry, language)))
-    return table
-
-
-def _figures(entry: CatalogEntry, language: str) -> Table:
-    known = {name: value for name, value in entry.values.items() if value not in (None, "", [], {}, entry.name)}
-    return labels([(name, words.value_words(value, language)) for name, value in known.items()], 26)
-
-
-def _sources(entry: CatalogEntry, language: str) -> list[RenderableType]:
-    return [
-        *_section(say("report.sources", language)),
-        labels([(name, source.replace(" | ", "\n")) for name, source in entry.sources.items()], 26),
-    ]

@@ -12,6 +12,7 @@ from breakeven.spec import parallel
 from breakeven.spec.bounds import Rule, at_least_one, check_number, check_value, highest, not_negative, part, positive, share, shown, whole
 from breakeven.spec.deployment import Deployment
 from breakeven.spec.engine import Engine, Speculative, dtype_named, method_named, version_key
+from breakeven.spec.hardware import check_device
 from breakeven.spec.kinds import check_kinds, check_list
 from breakeven.spec.workload import ACCEPTANCE_FORMS, ARRIVALS, TASKS, Acceptance, Lengths, Price, Slo, Workload
 
@@ -49,6 +50,7 @@ def check_deployment(d: Deployment) -> None:
     check_kinds(d)
     _check_engine(d.engine)
     check_number(d.hardware.count, "hardware.count", whole)
+    check_device(d.hardware.device, d.engine.tensor_parallel_size * d.engine.pipeline_parallel_size)
     parallel.check(d.model, d.engine, d.hardware.count)
     if d.engine.speculative is not None:
         check_speculative(d.engine.speculative)

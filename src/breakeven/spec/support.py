@@ -75,7 +75,7 @@ class DeviceCondition:
         formats = (self.native is None or self.native in device.native_formats) and (
             self.not_native is None or self.not_native not in device.native_formats
         )
-        sized = self.memory_at_least_bytes <= device.memory_bytes < self.memory_below_bytes
+        sized = self.memory_at_least_bytes <= device.capacity_bytes < self.memory_below_bytes
         return listed and least and below and formats and sized
 
 
