@@ -70,7 +70,7 @@ def model(name: str) -> Model:
 
     path = Path(name)
     if path.exists():
-        from breakeven.origin.huggingface import load_config
+        from breakeven.origin.config_file import load_config
 
         return load_config(path)
     return catalog.load("models", name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -14,7 +14,7 @@ from breakeven.errors import NotModelledError, UnknownNameError
 from breakeven.messages import Message
 from breakeven.spec.engine import Engine, dtype_named
 from breakeven.spec.hardware import Device
-from breakeven.spec.model import Model
+from breakeven.spec.model import TENSOR_CLASSES, Model
 from breakeven.stats import Array
 
 QUANTISED_CLASSES = ("attention", "mlp", "experts")
@@ -49,6 +49,8 @@ KV_WORDS: Mapping[str, str] = {
 """Engines' words for ``kv_cache_dtype`` to the family that reads the cache; a family's own name is a word too."""
 BY_STORED: Mapping[str, str] = {"bfloat16": "bf16", "float16": "fp16", "int4_g128": "int4", "int4_g64": "int4", "int4_g32": "int4"}
 """Checkpoint format to kernel family."""
+BY_KERNEL: Mapping[str, str] = {"int4_marlin": "int4", "fp16": "bf16"}
+"""Kernel families that read the format of another."""
 WITHOUT_UNIT: Mapping[str, str] = {"fp8": "fp8_weight_only", "mxfp4": "mxfp4_weight_only", "nvfp4": "mxfp4_weight_only"}
 """What runs where the device has no matrix unit for the format."""
 
@@ -208,11 +210,35 @@ def sixteen_bit(model: Model, engine: Engine) -> str:
 
 
 def weight_kernels(model: Model, engine: Engine, device: Device) -> dict[str, WeightKernel]:
-    """The kernel family of each tensor class, from the engine's setting and what the checkpoint stores."""
-    base = sixteen_bit(model, engine)
-    classes = {name: weight_kernel(base) for name in ("embedding", "head", "attention", "mlp", "experts", "other")}
+    """The kernel family of each tensor class, from the engine's setting and what the checkpoint stores.
+
+    A class that runs in the format it is stored in has the bytes of its files, where those were read.
+    """
+    stored = _stored_kernels(model, engine, device)
+    classes = _set_kernels(stored, model, engine, device)
+    return {name: _as_stored(kernel, name, model) if _reads(kernel, stored[name]) else kernel for name, kernel in classes.items()}
+
+
+def _stored_kernels(model: Model, engine: Engine, device: Device) -> dict[str, WeightKernel]:
+    classes = {name: weight_kernel(sixteen_bit(model, engine)) for name in TENSOR_CLASSES}
     for name, stored in model.stored.items():
         classes[name] = on_device(BY_STORED.get(stored, stored), device)
+    return classes
+
+
+def _reads(kernel: WeightKernel, stored: WeightKernel) -> bool:
+    """Whether a kernel reads weights as they are stored: one family, or two that read one format."""
+    return BY_KERNEL.get(kernel.name, kernel.name) == BY_KERNEL.get(stored.name, stored.name)
+
+
+def _as_stored(kernel: WeightKernel, name: str, model: Model) -> WeightKernel:
+    count = getattr(model.parameters, name)
+    found = model.stored_bytes.get(name)
+    return kernel if not found or not count else replace(kernel, bytes=found / count)
+
+
+def _set_kernels(stored: Mapping[str, WeightKernel], model: Model, engine: Engine, device: Device) -> dict[str, WeightKernel]:
+    classes = dict(stored)
     if engine.quantization is None:
         return classes
     wanted = quantization_named(engine.quantization)

@@ -15,7 +15,9 @@ from hypothesis import strategies as st
 
 from breakeven.errors import BreakevenError, InputError, NotModelledError
 from breakeven.messages import LANGUAGES, text
-from breakeven.origin.huggingface import LARGEST_CONFIG_BYTES, load_config, parse_config
+from breakeven.origin.config_file import load_config
+from breakeven.origin.huggingface import parse_config
+from breakeven.origin.json_file import LARGEST_CONFIG_BYTES
 from breakeven.spec.model import Model
 
 MODELLED = {"full", "sliding", "chunked", "mla"}

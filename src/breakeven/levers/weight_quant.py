@@ -50,7 +50,7 @@ def apply(d: Deployment, setting: str) -> Deployment:
 
 def remove(d: Deployment) -> Deployment:
     """All weights in 16 bit, as if the checkpoint stored them so."""
-    return replace(d, engine=replace(d.engine, quantization=None), model=replace(d.model, stored={}))
+    return replace(d, engine=replace(d.engine, quantization=None), model=replace(d.model, stored={}, stored_bytes={}))
 
 
 def sigma(d: Deployment, off: Point, on: Point) -> Sigma:

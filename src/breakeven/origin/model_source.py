@@ -18,7 +18,7 @@ def load_model(name: str, catalog_dirs: tuple[Path, ...] = (), beside: Path | No
         return _catalogued(name, catalog_dirs), "catalogue"
     if path.suffix.lower() == ".gguf":
         raise NotModelledError("gguf_not_read", path=shown(name))
-    from breakeven.origin.huggingface import load_config
+    from breakeven.origin.config_file import load_config
 
     return load_config(path), "file"
 
