@@ -11,11 +11,23 @@ from breakeven.spec.deployment import Provenance
 from breakeven.spec.model import Model
 
 
-def load_model(name: str, catalog_dirs: tuple[Path, ...] = (), beside: Path | None = None) -> tuple[Model, Provenance]:
-    """The model, and whether it came from a file or from the catalogue. Relative paths are looked up beside ``beside`` too."""
+def load_model(
+    name: str, catalog_dirs: tuple[Path, ...] = (), beside: Path | None = None, *, fetch: bool = True
+) -> tuple[Model, Provenance]:
+    """The model, and whether it came from a file or from the catalogue; with ``fetch``, an id that is not catalogued from the hub.
+
+    Relative paths are looked up beside ``beside`` too.
+    """
     path = _local(name, beside)
     if path is None:
-        return _catalogued(name, catalog_dirs), "catalogue"
+        try:
+            return _catalogued(name, catalog_dirs), "catalogue"
+        except InputError as unknown:
+            from breakeven.origin.hub import is_id, load_id
+
+            if not fetch or not is_id(name) or not unknown.message.key.startswith("error.unknown_model_id"):
+                raise
+            return load_id(name), "file"
     if path.suffix.lower() == ".gguf":
         raise NotModelledError("gguf_not_read", path=shown(name))
     from breakeven.origin.config_file import load_config
