@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+os.environ["HF_HUB_OFFLINE"] = "1"  # no test asks the real network
 ROOT = Path(__file__).resolve().parents[1]
 SHARED = Path(os.environ.get("BREAKEVEN_SHARED") or ROOT.parent / "shared").resolve()
 

@@ -77,7 +77,7 @@ def model(name: str, *, catalog_dirs: Sequence[Path | str] = ()) -> Model:
     if is_gguf(path):
         return load_gguf(path)
     if path.exists():
-        from breakeven.origin.huggingface import load_config
+        from breakeven.origin.config_file import load_config
 
         return load_config(path)
     return catalog.load("models", name, catalog.user_folders(catalog_dirs))

@@ -57,6 +57,8 @@ BY_STORED: Mapping[str, str] = {
     "q4_k": "q4_k_m",
 }
 """Checkpoint format to kernel family. Q4_K_M is what files with Q4_K tensors are called."""
+BY_KERNEL: Mapping[str, str] = {"int4_marlin": "int4", "fp16": "bf16"}
+"""Kernel families that read the format of another."""
 WITHOUT_UNIT: Mapping[str, str] = {"fp8": "fp8_weight_only", "mxfp4": "mxfp4_weight_only", "nvfp4": "mxfp4_weight_only"}
 """What runs where the device has no matrix unit for the format."""
 
@@ -215,12 +217,30 @@ def as_stored(kernel: WeightKernel, model: Model, name: str) -> WeightKernel:
 
 
 def weight_kernels(model: Model, engine: Engine, device: Device) -> dict[str, WeightKernel]:
-    """The kernel family of each tensor class, from the engine's setting and what the checkpoint stores."""
-    base = sixteen_bit(model, engine)
-    classes = {name: weight_kernel(base) for name in TENSOR_CLASSES}
+    """The kernel family of each tensor class, from the engine's setting and what the checkpoint stores.
+
+    A class that runs in the format it is stored in has the bytes of its files, where those were read.
+    """
+    stored = _stored_kernels(model, engine, device)
+    classes = _set_kernels(stored, model, engine, device)
+    return {name: as_stored(kernel, model, name) if _reads(kernel, stored[name]) else kernel for name, kernel in classes.items()}
+
+
+def _stored_kernels(model: Model, engine: Engine, device: Device) -> dict[str, WeightKernel]:
+    classes = {name: weight_kernel(sixteen_bit(model, engine)) for name in TENSOR_CLASSES}
     for name, stored in model.stored.items():
         family = BY_STORED.get(stored, stored)
-        classes[name] = as_stored(on_device(engine.checkpoint_kernels.get(family, family), device), model, name)
+        classes[name] = on_device(engine.checkpoint_kernels.get(family, family), device)
+    return classes
+
+
+def _reads(kernel: WeightKernel, stored: WeightKernel) -> bool:
+    """Whether a kernel reads weights as they are stored: one family, or two that read one format."""
+    return BY_KERNEL.get(kernel.name, kernel.name) == BY_KERNEL.get(stored.name, stored.name)
+
+
+def _set_kernels(stored: Mapping[str, WeightKernel], model: Model, engine: Engine, device: Device) -> dict[str, WeightKernel]:
+    classes = dict(stored)
     if engine.quantization is None:
         return classes
     wanted = quantization_named(engine.quantization)

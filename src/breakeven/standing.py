@@ -97,7 +97,7 @@ def _ttft_interval(p: Point) -> Interval:
 
 def warnings(d: Deployment, p: Point) -> tuple[Message, ...]:
     """What the reader has to know about these figures."""
-    found = []
+    found = list(d.model.remarks)
     if p.demand.mode == "open" and p.ttft_s is not None and p.fits:
         found.append(Message("judge.warn_open_ttft", {}))
     if is_eager(d.engine):

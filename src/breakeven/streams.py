@@ -73,10 +73,15 @@ def silence(stream: TextIO) -> None:
 
 def complain(line: str) -> None:
     """One line on stderr, whatever was typed; where it cannot be written the exit code says it alone."""
+    talk(say("cli.complaint", line=printable(line)))
+
+
+def talk(line: str) -> None:
+    """One line on stderr, where it can be written."""
     if sys.stderr is None:
         return
     try:
-        sys.stderr.write(say("cli.complaint", line=printable(line)) + "\n")
+        sys.stderr.write(printable(line) + "\n")
         sys.stderr.flush()
     except OSError:
         silence(sys.stderr)

@@ -11,7 +11,8 @@ import pytest
 from model_configs import GOOD, read, without
 
 from breakeven.errors import InputError, NotModelledError
-from breakeven.origin.huggingface import LARGEST_CONFIG_BYTES, load_config
+from breakeven.origin.config_file import load_config
+from breakeven.origin.json_file import LARGEST_CONFIG_BYTES
 
 
 class TestStorage:

@@ -24,6 +24,8 @@ def _weights(p: Point) -> list[Line]:
     s, r = p.shard, p.room
     by_bytes = grouped((s.kernels[name].bytes, float(n)) for name, n in memory.counts_by_class(s.model).items())
     terms = added(f"{count(n)}·{number(w)} B" for w, n in by_bytes.items())
+    if s.model.beside_bytes:
+        terms += f" + {size(s.model.beside_bytes)}"
     found = [
         line(
             "weights",

@@ -52,8 +52,8 @@ def draft_weight_bytes(deployment: Deployment) -> float:
         return 0.0
     model, tp = deployment.model, deployment.engine.tensor_parallel_size
     if method_of(speculative) == "mtp":
-        stored = deployment.model.stored.get("mlp", "bf16")
-        return model.mtp_parameters * (1.0 if stored == "fp8" else 2.0) / tp
+        counted = model.mtp_parameters * (1.0 if model.stored.get("mlp") == "fp8" else 2.0)
+        return model.stored_bytes.get("mtp", counted) / tp
     if method_of(speculative) == "draft_model":
         return 2.0 * draft_model(deployment, speculative).parameters.total / tp
     return 2.0 * draft_parameters(deployment, speculative) / tp

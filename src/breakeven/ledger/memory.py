@@ -23,7 +23,7 @@ def counts_by_class(model: Model) -> dict[str, int]:
 
 
 def weight_bytes(model: Model, kernels: Mapping[str, WeightKernel], *, shards: int = 1) -> float:
-    """Bytes of weights one device holds: Σ classes parameters·bytes / shards (shards = TP·PP).
+    """Bytes of weights one device holds: (Σ classes parameters·bytes + towers) / shards (shards = TP·PP).
 
     70 B parameters in 16 bit are 140 GB:
 
@@ -34,7 +34,8 @@ def weight_bytes(model: Model, kernels: Mapping[str, WeightKernel], *, shards: i
     >>> weight_bytes(m, dict.fromkeys(counts_by_class(m), weight_kernel("bf16"))) / 1e9
     140.0
     """
-    return sum(count * kernels[name].bytes for name, count in counts_by_class(model).items()) / shards
+    language = sum(count * kernels[name].bytes for name, count in counts_by_class(model).items())
+    return (language + model.beside_bytes) / shards
 
 
 def kv_bytes_per_layer(group: Attention, tensor_parallel: int, kv_bytes: float) -> float:

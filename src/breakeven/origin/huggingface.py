@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import stat
 from collections.abc import Mapping
 from dataclasses import replace
-from os import stat_result
-from pathlib import Path
 
 from breakeven.errors import InputError
 from breakeven.origin.architecture import Architecture, known
@@ -23,7 +19,6 @@ from breakeven.origin.mistral_params import as_config, is_params
 from breakeven.origin.values import shown
 from breakeven.spec.model import TENSOR_CLASSES, Model, Parameters
 
-LARGEST_CONFIG_BYTES = 16 * 2**20
 _DTYPES = {
     "bfloat16": "bfloat16",
     "float16": "float16",
@@ -89,16 +84,6 @@ def _with_expert_format(stored: Mapping[str, str], fields: Fields) -> Mapping[st
     return {**stored, "experts": "mxfp4"} if fields.raw("expert_dtype") == "fp4" and "experts" in stored else stored
 
 
-def load_config(path: Path) -> Model:
-    """The model of a local ``config.json``, or of a folder that holds one."""
-    file = _config_file(path)
-    config = dict(_read_object(file))
-    beside = file.parent / "hf_quant_config.json"
-    if "quantization_config" not in config and beside.is_file():
-        config["quantization_config"] = _read_object(_config_file(beside))
-    return parse_config(config, name=_name_of(file), where=str(path))
-
-
 def _with_inner_tables(fields: Fields) -> Fields:
     """MPT and DBRX keep attention and MLP in tables of their own; the outer name wins."""
     merged: dict[str, object] = {}
@@ -152,50 +137,3 @@ def _context(fields: Fields) -> int | None:
 
 def _classes(parameters: Parameters) -> tuple[str, ...]:
     return tuple(kind for kind in TENSOR_CLASSES if getattr(parameters, kind))
-
-
-def _config_file(path: Path) -> Path:
-    """The file to read, checked before a byte of it is read."""
-    state = _state(path)
-    if stat.S_ISDIR(state.st_mode):
-        path = path / "config.json"
-        state = _state(path, missing="config_not_in_folder")
-    if not stat.S_ISREG(state.st_mode):
-        raise InputError("config_not_a_file", where=str(path))
-    if state.st_size > LARGEST_CONFIG_BYTES:
-        raise InputError("config_too_large", where=str(path), size=state.st_size, limit=LARGEST_CONFIG_BYTES)
-    return path
-
-
-def _state(path: Path, missing: str = "config_missing") -> stat_result:
-    try:
-        return path.stat()
-    except FileNotFoundError as fault:
-        raise InputError(missing, where=str(path)) from fault
-    except (OSError, ValueError) as fault:  # a loop of links, a name too long, no permission, a NUL in the name
-        raise InputError("config_unreadable", where=shown(str(path)), reason=_reason(fault)) from fault
-
-
-def _reason(fault: OSError | ValueError) -> str:
-    return (fault.strerror if isinstance(fault, OSError) else None) or str(fault)
-
-
-def _read_object(file: Path) -> Mapping[str, object]:
-    try:
-        value = json.loads(file.read_bytes().decode("utf-8-sig"))
-    except OSError as fault:
-        raise InputError("config_unreadable", where=str(file), reason=_reason(fault)) from fault
-    except (ValueError, RecursionError) as fault:
-        raise InputError("config_not_json", where=str(file), reason=_json_reason(fault)) from fault
-    if not isinstance(value, dict):
-        raise InputError("config_not_object", where=str(file), value=shown(value))
-    return value
-
-
-def _json_reason(fault: Exception) -> str:
-    return f"{fault.msg}, line {fault.lineno} column {fault.colno}" if isinstance(fault, json.JSONDecodeError) else str(fault)[:80]
-
-
-def _name_of(file: Path) -> str:
-    """A folder's name, or the file's own where it is not called ``config.json``."""
-    return file.absolute().parent.name if file.name == "config.json" else file.stem

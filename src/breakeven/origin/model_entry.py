@@ -23,19 +23,8 @@ _COUNTS = ("layers", "hidden", "vocabulary")
 _OPTIONAL_COUNTS = ("max_context", "mtp_layers", "mtp_parameters", "part_blocks")
 _NAMES = ("hf_ids", "draft_heads", "aliases")
 _NEEDED = ("family", *_COUNTS, "tied", "dtype", "parameters")
-KEYS = (
-    *_NEEDED,
-    "sources",
-    "attention",
-    *_OPTIONAL_COUNTS,
-    *_NAMES,
-    "experts",
-    *_STATE_NAMES,
-    "stored",
-    "kv_scheme",
-    "confidence",
-    "notes",
-)
+_MORE = ("sources", "attention", "experts", "states", "state_dtype", "stored", "kv_scheme", "confidence", "notes")
+KEYS = (*_NEEDED, *_OPTIONAL_COUNTS, *_NAMES, *_MORE)
 _LAYER_COUNTS = ("layers", "q_heads", "kv_heads", "k_dim", "v_dim")
 _LATENT = ("latent_rank", "rope_dim", "nope_dim", "value_dim")
 _SPARSE = ("selected", "index_dim", "index_heads", "compression")

@@ -11,16 +11,28 @@ from breakeven.spec.deployment import Provenance
 from breakeven.spec.model import Model
 
 
-def load_model(name: str, catalog_dirs: tuple[Path, ...] = (), beside: Path | None = None) -> tuple[Model, Provenance]:
-    """The model, and whether it came from a file or from the catalogue. Relative paths are looked up beside ``beside`` too."""
+def load_model(
+    name: str, catalog_dirs: tuple[Path, ...] = (), beside: Path | None = None, *, fetch: bool = True
+) -> tuple[Model, Provenance]:
+    """The model, and whether it came from a file or from the catalogue; with ``fetch``, an id that is not catalogued from the hub.
+
+    Relative paths are looked up beside ``beside`` too.
+    """
     path = _local(name, beside)
     if path is None:
-        return _catalogued(name, catalog_dirs), "catalogue"
+        try:
+            return _catalogued(name, catalog_dirs), "catalogue"
+        except InputError as unknown:
+            from breakeven.origin.hub import is_id, load_id
+
+            if not fetch or not is_id(name) or not unknown.message.key.startswith("error.unknown_model_id"):
+                raise
+            return load_id(name), "file"
     from breakeven.origin.gguf import is_gguf, load_gguf
 
     if is_gguf(path):
         return load_gguf(path), "file"
-    from breakeven.origin.huggingface import load_config
+    from breakeven.origin.config_file import load_config
 
     return load_config(path), "file"
 

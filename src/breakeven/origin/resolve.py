@@ -282,7 +282,7 @@ def _drafts(speculative: Speculative | None, dirs: tuple[Path, ...], beside: Pat
     if speculative is None or speculative.model is None:
         return {}
     try:
-        return {speculative.model: load_model(speculative.model, dirs, beside)[0]}
+        return {speculative.model: load_model(speculative.model, dirs, beside, fetch=speculative.method == "draft_model")[0]}
     except (UnknownNameError, InputError) as error:
         unknown = isinstance(error, UnknownNameError) or error.message.key.startswith("error.unknown_model_id")
         if unknown and speculative.method != "draft_model":

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from breakeven.messages import Message
+
 AttentionKind = Literal["full", "sliding", "chunked", "mla", "compressed"]
 StateKind = Literal["linear", "ssm", "conv", "recurrent"]
 TENSOR_CLASSES = ("embedding", "head", "attention", "mlp", "experts", "other", "lookup")
@@ -119,7 +121,14 @@ class Model:
     stored: Mapping[str, str] = field(default_factory=dict)
     """Tensor class to weight format as stored (``fp8``, ``mxfp4``, ``int4_g128`` …); absent means ``dtype``."""
     stored_bytes: Mapping[str, float] = field(default_factory=dict)
-    """Tensor class to its bytes in the files, scales included, where the files were read; absent means count times format."""
+    """Tensor class to its bytes in the files, scales included, where the files were read; absent means count times format.
+
+    ``mtp`` holds those of the MTP layers. Matrices of 32 bits count as the 16 they are served in.
+    """
+    beside_bytes: float = 0.0
+    """Bytes of vision and audio towers, where the files were read: in memory, and not read when text is decoded."""
+    remarks: tuple[Message, ...] = ()
+    """What is to be said of how the model was read."""
     kv_scheme: str | None = None
     """The KV format a checkpoint asks for, if it does."""
     mtp_layers: int = 0

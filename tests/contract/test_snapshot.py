@@ -1,0 +1,234 @@
+"""A snapshot folder: true bytes by tensor class from safetensors headers, made by hand here."""
+
+from __future__ import annotations
+
+import json
+import math
+import struct
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from breakeven import api, catalog
+from breakeven.errors import InputError, NotModelledError
+from breakeven.kernels import weight_kernels
+from breakeven.ledger.memory import weight_bytes
+from breakeven.levers import weight_quant
+from breakeven.origin.config_file import load_config
+from breakeven.origin.safetensors_header import BITS
+from breakeven.origin.tensor_names import tensor_class
+from breakeven.spec.model import Model
+
+CONFIG = {
+    "model_type": "llama",
+    "hidden_size": 64,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "intermediate_size": 128,
+    "vocab_size": 100,
+    "tie_word_embeddings": False,
+    "torch_dtype": "bfloat16",
+}
+LAYER = {
+    "self_attn.q_proj": (64, 64),
+    "self_attn.k_proj": (32, 64),
+    "self_attn.v_proj": (32, 64),
+    "self_attn.o_proj": (64, 64),
+    "mlp.gate_proj": (128, 64),
+    "mlp.up_proj": (128, 64),
+    "mlp.down_proj": (64, 128),
+    "input_layernorm": (64,),
+    "post_attention_layernorm": (64,),
+}
+Tensors = dict[str, tuple[str, tuple[int, ...]]]
+
+
+def tensors(dtype: str = "BF16") -> Tensors:
+    found: Tensors = {
+        "model.embed_tokens.weight": ("BF16", (100, 64)),
+        "lm_head.weight": ("BF16", (100, 64)),
+        "model.norm.weight": ("BF16", (64,)),
+    }
+    for layer in range(2):
+        for name, shape in LAYER.items():
+            found[f"model.layers.{layer}.{name}.weight"] = (dtype if len(shape) > 1 else "BF16", shape)
+            if dtype == "F8_E4M3" and len(shape) > 1:
+                found[f"model.layers.{layer}.{name}.weight_scale_inv"] = ("F32", (1, 1))
+    return found
+
+
+def write(path: Path, given: Tensors, *, short: int = 0, **changes: Any) -> None:
+    header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
+    at = 0
+    for name, (dtype, shape) in given.items():
+        size = math.prod(shape) * BITS[dtype] // 8
+        header[name] = {"dtype": dtype, "shape": list(shape), "data_offsets": [at, at + size]}
+        at += size
+    for name, offsets in changes.items():
+        header[name]["data_offsets"] = offsets
+    text = json.dumps(header).encode()
+    path.write_bytes(struct.pack("<Q", len(text)) + text + bytes(at - short))
+
+
+def snapshot(folder: Path, given: Tensors, **config: Any) -> Path:
+    (folder / "config.json").write_text(json.dumps({**CONFIG, **config}), encoding="utf-8")
+    write(folder / "model.safetensors", given)
+    return folder
+
+
+def held(model: Model) -> float:
+    return weight_bytes(model, weight_kernels(model, catalog.engine(), catalog.load("hardware", "h100-sxm")))
+
+
+def test_the_bytes_of_a_16_bit_snapshot_are_exact_by_class(tmp_path: Path) -> None:
+    model = load_config(snapshot(tmp_path, tensors()))
+    assert model.stored_bytes == {
+        "embedding": 12800, "head": 12800, "attention": 2 * 2 * 12288, "mlp": 2 * 2 * 24576, "other": 2 * 5 * 64
+    }  # fmt: skip
+    assert not model.stored and not model.remarks
+    assert model.sources["stored"] == "read from 1 safetensors headers"
+    assert held(model) == sum(model.stored_bytes.values())
+
+
+def test_types_decide_where_the_configuration_is_silent_and_scales_are_counted_with_their_class(tmp_path: Path) -> None:
+    model = load_config(snapshot(tmp_path, tensors("F8_E4M3")))
+    assert model.stored == {"attention": "fp8", "mlp": "fp8"}
+    assert model.stored_bytes["attention"] == 2 * (12288 + 4 * 4)
+    assert not model.remarks
+    assert held(model) == sum(model.stored_bytes.values())
+
+
+def test_a_lever_that_changes_the_format_drops_the_bytes_of_the_files(tmp_path: Path) -> None:
+    model = load_config(snapshot(tmp_path, tensors("F8_E4M3")))
+    device = catalog.load("hardware", "h100-sxm")
+    assert weight_kernels(model, catalog.engine(quantization="int4_marlin"), device)["mlp"].bytes == 0.53
+    stays = weight_kernels(model, catalog.engine(quantization="fp8"), device)["mlp"].bytes
+    assert stays == model.stored_bytes["mlp"] / model.parameters.mlp
+    hardware = api.hardware("h100-sxm")
+    workload = api.load(
+        flags={"model": "llama-3.1-8b", "hardware.device": "h100-sxm", "workload.batch": 1, "workload.context_tokens": 100}
+    )[0]
+    from dataclasses import replace
+
+    off = weight_quant.remove(replace(workload, model=model, hardware=hardware))
+    assert off.model.stored_bytes == {} and off.model.stored == {}
+
+
+def test_towers_are_held_and_not_read_and_mtp_layers_are_kept_apart(tmp_path: Path) -> None:
+    more: Tensors = {"visual.blocks.0.attn.qkv.weight": ("BF16", (64, 64)), "model.layers.2.eh_proj.weight": ("BF16", (64, 128))}
+    model = load_config(snapshot(tmp_path, {**tensors(), **more}))
+    plain = sum(value for name, value in model.stored_bytes.items() if name != "mtp")
+    assert model.beside_bytes == 2 * 64 * 64 and model.stored_bytes["mtp"] == 2 * 64 * 128
+    assert held(model) == plain + model.beside_bytes
+    assert [remark.key for remark in model.remarks] == ["warning.towers"]
+
+
+def test_a_head_stored_although_tied_is_not_counted_rule_47(tmp_path: Path) -> None:
+    model = load_config(snapshot(tmp_path, tensors(), tie_word_embeddings=True))
+    assert "head" not in model.stored_bytes and not model.remarks and "tied head" in model.sources["stored"]
+
+
+def test_matrices_of_32_bits_count_as_the_16_they_are_served_in(tmp_path: Path) -> None:
+    model = load_config(snapshot(tmp_path, tensors("F32"), torch_dtype="float32"))
+    assert model.stored_bytes["mlp"] == 2 * 2 * 24576
+
+
+def test_a_count_that_differs_and_unknown_names_are_said(tmp_path: Path) -> None:
+    model = load_config(snapshot(tmp_path, {**tensors(), "model.riddle.weight": ("BF16", (100, 64))}))
+    assert [remark.key for remark in model.remarks] == ["warning.count_differs", "warning.tensors_unknown"]
+    read = sum(math.prod(shape) for _, shape in tensors().values()) + 6400
+    assert model.remarks[0].values["counted"] == model.parameters.total == read - 6400 and model.remarks[0].values["read"] == read
+
+
+def test_packed_weights_without_a_format_are_refused_by_name(tmp_path: Path) -> None:
+    given = {name: (("I32", (8, 64)) if "mlp" in name else entry) for name, entry in tensors().items()}
+    with pytest.raises(NotModelledError, match="packed in I32"):
+        load_config(snapshot(tmp_path, given))
+
+
+def test_shards_are_those_of_the_index_and_a_missing_one_is_named(tmp_path: Path) -> None:
+    snapshot(tmp_path, tensors())
+    (tmp_path / "model.safetensors").unlink()
+    given = tensors()
+    names = list(given)
+    parts = {"a.safetensors": names[:9], "b.safetensors": names[9:]}
+    for file, part in parts.items():
+        write(tmp_path / file, {name: given[name] for name in part})
+    index = {"weight_map": {name: file for file, part in parts.items() for name in part}}
+    (tmp_path / "model.safetensors.index.json").write_text(json.dumps(index), encoding="utf-8")
+    assert load_config(tmp_path).sources["stored"] == "read from 2 safetensors headers"
+    (tmp_path / "b.safetensors").unlink()
+    with pytest.raises(InputError, match=r"1 of 2 weight files.*b\.safetensors"):
+        load_config(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "cut short"),
+        (struct.pack("<Q", 2**60), "above 100000000"),
+        (struct.pack("<Q", 100) + b"{}", "cut short"),
+        (struct.pack("<Q", 2) + b"[]", "not an object"),
+        (struct.pack("<Q", 2) + b"xx", "not JSON"),
+        (b"version https://git-lfs.github.com/spec/v1\n", "Git LFS pointer"),
+    ],
+)
+def test_a_file_that_is_none_is_one_clear_line(content: bytes, said: str, tmp_path: Path) -> None:
+    snapshot(tmp_path, tensors())
+    (tmp_path / "model.safetensors").write_bytes(content)
+    with pytest.raises(InputError, match=said) as raised:
+        load_config(tmp_path)
+    assert "\n" not in str(raised.value)
+
+
+def test_truncated_data_overlaps_and_absurd_offsets_are_one_clear_line(tmp_path: Path) -> None:
+    snapshot(tmp_path, tensors())
+    file, given = tmp_path / "model.safetensors", tensors()
+    write(file, given, short=1)
+    with pytest.raises(InputError, match="cut short"):
+        load_config(tmp_path)
+    write(file, given, **{"lm_head.weight": [0, 12800]})
+    with pytest.raises(InputError, match="overlaps"):
+        load_config(tmp_path)
+    write(file, given, **{"lm_head.weight": [0, 5]})
+    with pytest.raises(InputError, match="5 bytes for 6400"):
+        load_config(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("transformer.h.3.attn.c_attn.weight", "attention"),
+        ("transformer.h.3.mlp.c_fc.weight", "mlp"),
+        ("transformer.wpe.weight", "other"),
+        ("gpt_neox.layers.1.attention.query_key_value.weight", "attention"),
+        ("gpt_neox.layers.1.mlp.dense_h_to_4h.weight", "mlp"),
+        ("gpt_neox.embed_in.weight", "embedding"),
+        ("embed_out.weight", "head"),
+        ("model.language_model.layers.1.linear_attn.in_proj_qkvz.weight", "attention"),
+        ("model.language_model.embed_tokens.weight", "embedding"),
+        ("backbone.layers.1.mixer.in_proj.weight", "attention"),
+        ("backbone.layers.1.mixer.experts.4.up_proj.weight", "experts"),
+        ("backbone.layers.1.mixer.up_proj.weight", "mlp"),
+        ("backbone.layers.1.mixer.gate.weight", "mlp"),
+        ("backbone.layers.1.norm.weight", "other"),
+        ("model.layers.1.block_sparse_moe.experts.7.w1.weight", "experts"),
+        ("model.layers.1.block_sparse_moe.gate.weight", "mlp"),
+        ("model.layers.1.mlp.experts.gate_up_proj_blocks", "experts"),
+        ("model.layers.1.mlp.router.weight", "mlp"),
+        ("model.layers.1.mlp.shared_experts.down_proj.weight", "mlp"),
+        ("model.layers.1.self_attn.kv_a_layernorm.weight", "attention"),
+        ("model.layers.1.self_attn.indexer.wk.weight", "attention"),
+        ("model.layers.1.mamba.A_log", "attention"),
+        ("model.decoder.layers.1.fc1.weight", "mlp"),
+        ("model.decoder.layers.1.self_attn_layer_norm.weight", "other"),
+        ("model.layers.8.mlp.experts.1.up_proj.weight", "mtp"),
+        ("mtp.fc.weight", "mtp"),
+        ("vision_tower.encoder.layers.1.self_attn.q_proj.weight", "tower"),
+        ("model.riddle", None),
+    ],
+)
+def test_names_of_many_families_fall_into_their_class(name: str, kind: str | None) -> None:
+    assert tensor_class(name, 8) == kind
