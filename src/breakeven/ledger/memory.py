@@ -21,8 +21,8 @@ def counts_by_class(model: Model) -> dict[str, int]:
     return {"embedding": p.embedding, "head": p.head, "attention": p.attention, "mlp": p.mlp, "experts": p.experts, "other": p.other}
 
 
-def weight_bytes(model: Model, kernels: Mapping[str, WeightKernel], *, shards: int = 1) -> float:
-    """Bytes of weights one device holds: Σ classes parameters·bytes / shards (shards = TP·PP).
+def weight_bytes(model: Model, kernels: Mapping[str, WeightKernel], *, shards: int = 1, expert_shards: int | None = None) -> float:
+    """Bytes of weights one device holds: Σ classes parameters·bytes / shards (TP·PP; of routed experts TP·PCP·DP·PP).
 
     70 B parameters in 16 bit are 140 GB:
 
@@ -33,7 +33,10 @@ def weight_bytes(model: Model, kernels: Mapping[str, WeightKernel], *, shards: i
     >>> weight_bytes(m, dict.fromkeys(counts_by_class(m), weight_kernel("bf16"))) / 1e9
     140.0
     """
-    return sum(count * kernels[name].bytes for name, count in counts_by_class(model).items()) / shards
+    held = {name: count * kernels[name].bytes for name, count in counts_by_class(model).items()}
+    if expert_shards is None or expert_shards == shards:
+        return sum(held.values()) / shards
+    return (sum(held.values()) - held["experts"]) / shards + held["experts"] / expert_shards
 
 
 def kv_heads_per_device(group: Attention, tensor_parallel: int) -> float:

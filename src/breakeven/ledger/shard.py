@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from breakeven.draws import Draws
+from breakeven.efficiencies import drawn_range
 from breakeven.kernels import KvKernel, WeightKernel, by_family, kv_format, kv_kernel, matmul_rate, sixteen_bit, weight_kernels
 from breakeven.ledger.compute import active_expert_parameters, head_parameters
 from breakeven.ledger.memory import counts_by_class, state_bytes, state_element_bytes
 from breakeven.spec.deployment import Deployment
 from breakeven.spec.model import Model
+from breakeven.spec.parallel import Layout, layout
 from breakeven.stats import Array
 
 READ_CLASSES = ("attention", "mlp", "other", "head")
@@ -26,6 +28,7 @@ class Shard:
     model: Model
     tensor_parallel: int
     pipeline_parallel: int
+    layout: Layout
     kernels: Mapping[str, WeightKernel]
     kv: KvKernel
     narrow_heads: bool
@@ -34,6 +37,12 @@ class Shard:
     bandwidth_bytes_per_s: float
     flops_16_bit: float
     link_bytes_per_s: float
+    link_domain: int | None
+    """Devices that the link joins; None where no limit is known."""
+    network_bytes_per_s: Array | float
+    """Beyond the link's domain, for one device: as stated, else the prior's."""
+    expert_skew: Array | float
+    """Rows of the busiest device of expert parallelism over the mean, with many rows."""
     dense_bytes: float
     dense_effective_bytes: float
     dense_dequantised_bytes: float
@@ -53,6 +62,12 @@ class Shard:
         return self.kv.phi_narrow if self.narrow_heads else self.kv.phi
 
 
+def network_bytes_per_s(deployment: Deployment, draws: Draws) -> Array | float:
+    """What the network carries for one device, in one direction: as stated, else drawn from the prior."""
+    stated = deployment.hardware.network_bytes_per_s
+    return draws.log_uniform("network", *drawn_range("parallel", "network_bytes_per_s")) if stated is None else stated
+
+
 def shard(deployment: Deployment, draws: Draws) -> Shard:
     """The deployment as one device sees it."""
     model, engine, device = deployment.model, deployment.engine, deployment.hardware.device
@@ -62,12 +77,15 @@ def shard(deployment: Deployment, draws: Draws) -> Shard:
     if model.tied:
         kernels["head"] = kernels["embedding"]
 
+    split = layout(model, engine)
+    shards = {**dict.fromkeys(counts, tp), "experts": split.expert_shards}
+
     def compute_s(name: str, count: float, *, prefill: bool) -> Array | float:
         kernel = kernels[name]
         delta = by_family(kernel.delta_prefill, device.family) if prefill else kernel.delta(device.family, draws)
-        return 2.0 * count / tp * delta / matmul_rate(device, kernel.compute)
+        return 2.0 * count / shards[name] * delta / matmul_rate(device, kernel.compute)
 
-    read = {name: counts[name] * kernels[name].bytes / tp for name in counts}
+    read = {name: counts[name] * kernels[name].bytes / shards[name] for name in counts}
     phi = {name: by_family(kernels[name].phi, device.family) for name in counts}
     expert_phi = kernels["experts"].phi_experts or phi["experts"]
     active = active_expert_parameters(model)
@@ -75,6 +93,7 @@ def shard(deployment: Deployment, draws: Draws) -> Shard:
         model=model,
         tensor_parallel=tp,
         pipeline_parallel=engine.pipeline_parallel_size,
+        layout=split,
         kernels=kernels,
         kv=kv_kernel(kv_format(model, engine)),
         narrow_heads=min((g.k_dim for g in model.attention), default=128) < 128,
@@ -82,6 +101,9 @@ def shard(deployment: Deployment, draws: Draws) -> Shard:
         bandwidth_bytes_per_s=device.bandwidth_bytes_per_s,
         flops_16_bit=matmul_rate(device, sixteen_bit(model, engine)),
         link_bytes_per_s=device.link_bytes_per_s,
+        link_domain=device.link_domain,
+        network_bytes_per_s=network_bytes_per_s(deployment, draws),
+        expert_skew=draws.log_uniform("expert_skew", *drawn_range("parallel", "expert_skew")) if split.expert_parallel > 1 else 1.0,
         dense_bytes=sum(read[name] for name in READ_CLASSES),
         dense_effective_bytes=sum(read[name] / phi[name] for name in READ_CLASSES),
         dense_dequantised_bytes=sum(counts[name] * kernels[name].dequantised_bytes / tp for name in READ_CLASSES),
@@ -91,7 +113,7 @@ def shard(deployment: Deployment, draws: Draws) -> Shard:
         head_flop_per_row=2.0 * counts["head"] / tp,
         expert_bytes=read["experts"],
         expert_effective_bytes=read["experts"] / expert_phi,
-        expert_flop_per_row=2.0 * active / tp,
+        expert_flop_per_row=2.0 * active / split.expert_shards,
         expert_decode_compute_s=compute_s("experts", active, prefill=False) if active else 0.0,
         expert_prefill_compute_s=compute_s("experts", active, prefill=True) if active else 0.0,
     )

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from breakeven.errors import InputError
-from breakeven.origin.values import number, positive, refuse_unknown, word
+from breakeven.origin.values import count, number, positive, refuse_unknown, word
 from breakeven.spec.hardware import Device
 
 FORMATS = ("bf16", "fp16", "fp8", "int8", "int4", "nvfp4", "mxfp4")
@@ -15,8 +15,9 @@ FAMILIES = ("ampere", "ada", "hopper", "blackwell", "cdna", "apple", "cpu", "oth
 TEXTS = ("title", "vendor", "architecture", "compute_capability", "family", "link_type")
 POSITIVE = ("memory_bytes", "bandwidth_bytes_per_s", "link_bytes_per_s")
 FORMAT_LISTS = ("native_formats", "weight_only_formats", "unsupported_formats")
+OPTIONAL_COUNTS = ("link_domain",)
 OPTIONAL = ("tdp_watts", "price_per_hour_low", "price_per_hour_high")
-KEYS = (*TEXTS, *POSITIVE, *FORMAT_LISTS, *OPTIONAL, "aliases", "matmul_flops", "confidence", "notes", "sources")
+KEYS = (*TEXTS, *POSITIVE, *FORMAT_LISTS, *OPTIONAL, *OPTIONAL_COUNTS, "aliases", "matmul_flops", "confidence", "notes", "sources")
 SPARSE_FACTOR = 2.1
 """An fp8 rate above this many bf16 rates is likely the sparse figure, and needs a note."""
 
@@ -36,6 +37,7 @@ def parse_device(table: Mapping[str, object], name: str) -> Device:
     fields |= {key: positive(table[key], where + key) for key in POSITIVE}
     fields |= {key: _formats(table[key], where + key) for key in FORMAT_LISTS}
     fields |= {key: number(table[key], where + key) for key in OPTIONAL if key in table}
+    fields |= {key: count(table[key], where + key) for key in OPTIONAL_COUNTS if key in table}
     _check_family(fields["family"], f"{where}family")
     confidence, sources = str(table.get("confidence", "1 source")), _texts(table["sources"], f"{where}sources")
     return Device(name=name, matmul_flops=rates, confidence=confidence, notes=notes, sources=sources, **fields)

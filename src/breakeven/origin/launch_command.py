@@ -20,6 +20,8 @@ SHORT = {
     "pp": "pipeline-parallel-size",
     "dp": "data-parallel-size",
     "ep": "enable-expert-parallel",
+    "dcp": "decode-context-parallel-size",
+    "pcp": "prefill-context-parallel-size",
     "q": "quantization",
     "sc": "speculative-config",
     "model-path": "model",
