@@ -35,6 +35,10 @@ class Pool:
     """(1 + C²)/2, C the deviation of a prompt's time over its mean: 1/2 for prompts of one length."""
     transfer_bytes: Array | float
     transfer_bytes_per_s: Array | float
+    pairs: int
+    """Transfers at a time: ranks of the pool that has fewer of them."""
+    exposed_share: Array | float
+    """What of a transfer is not hidden behind the computing of its prompt."""
     exposed_s: Array | float
     """What a first token waits for the transfer."""
     max_rate: Array | float
@@ -105,6 +109,7 @@ def pool(d: Deployment, s: Shard, load: Demand, factor: Array | float, draws: Dr
     servers = side.replicas * sender.layout.ranks * sender.pipeline_parallel
     pairs = min(side.replicas * sender.layout.ranks, d.replicas * s.layout.ranks)
     _, _, square = shape(d.workload)
+    share = draws.log_uniform("transfer_exposed", *drawn_range("parallel", "transfer_exposed"))
     return Pool(
         deployment=side,
         shard=sender,
@@ -114,7 +119,9 @@ def pool(d: Deployment, s: Shard, load: Demand, factor: Array | float, draws: Dr
         variability=(1.0 + max(square - 1.0, 0.0)) / 2.0,
         transfer_bytes=sent,
         transfer_bytes_per_s=rate,
-        exposed_s=exposed_s(sent / rate, alone, draws.log_uniform("transfer_exposed", *drawn_range("parallel", "transfer_exposed"))),
+        pairs=pairs,
+        exposed_share=share,
+        exposed_s=exposed_s(sent / rate, alone, share),
         max_rate=np.minimum(servers / busy, pairs * rate / sent),
         fits=np.asarray(np.asarray(room(side, sender, load.input_tokens).fits_sequences) >= 1.0),
     )

@@ -11,7 +11,8 @@ from breakeven.origin.values import Parser, count, optional_tokens, shown, switc
 from breakeven.spec.engine import dtype_named, version_key
 
 WITHOUT_EFFECT: Final = ("max_num_batched_tokens", "max_model_len")
-"""Settings that are read and change no figure: the budget of a step is spent sooner or later, and the longest request only limits what may be asked."""
+"""Settings that are read and change no figure: the budget of a step is spent sooner or
+later, and the longest request only limits what may be asked."""
 
 
 def quantization(raw: object, path: str) -> str | None:
