@@ -27,7 +27,7 @@ NUMBER = re.compile(
     r"(?<![\w.])(\d+(?:,\d{3})*(?:\.\d+)?(?:e[+-]?\d+)?)(?: (TB|GB|MB|kB|B|PFLOP|TFLOP|GFLOP|MFLOP|FLOP|min|ms|µs|s|h|%)(?:/s)?(?!\w))?"
 )
 NAMES = {
-    "smoothmax": lambda a, b: (a**4 + b**4) ** 0.25, "max": max, "min": min, "floor": math.floor, "log2": math.log2, "log": math.log,
+    "smoothmax": lambda a, b: (a**4 + b**4) ** 0.25, "max": max, "min": min, "floor": math.floor, "log2": math.log2,
 }  # fmt: skip
 NOT_PLAIN = {("b", "open")}
 """The birth–death chain is no formula for a calculator; its line shows what goes into it, and the fast form stands beside it."""
@@ -100,7 +100,7 @@ def calculated(expression: str) -> tuple[float, float]:
         return f"x[{len(found) - 1}]"
 
     code = NUMBER.sub(taken, expression).replace("·", "*").replace("−", "-").replace("^", "**")
-    assert re.fullmatch(r"[\sx\[\]\d+*/(),.-]*", re.sub(r"\b(smoothmax|max|min|floor|log2|log)\b", "", code)), code
+    assert re.fullmatch(r"[\sx\[\]\d+*/(),.-]*", re.sub(r"\b(smoothmax|max|min|floor|log2)\b", "", code)), code
 
     def value(numbers: list[float]) -> float:
         return float(eval(code, {"__builtins__": {}}, {**NAMES, "x": numbers}))

@@ -70,7 +70,7 @@ def _formula(p: Point, name: str) -> str:
     ):
         return "n·Σ link bytes/(link·η_link) + n·Σ network bytes/(network·η_net)"
     if name == "attention" and s.layout.ranks > 1:
-        return FORMULAS[name].replace("b·", "(b + √(2·ln DP)·c_v·√b)·", 1)
+        return FORMULAS[name].replace("b·", "(b + m(DP)·c_v·√b)·", 1)
     return FORMULAS[name]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from breakeven.draws import Draws
 from breakeven.efficiencies import drawn_range
@@ -68,6 +69,17 @@ def network_bytes_per_s(deployment: Deployment, draws: Draws) -> Array | float:
     return draws.log_uniform("network", *drawn_range("parallel", "network_bytes_per_s")) if stated is None else stated
 
 
+def _wide(deployment: Deployment, split: Layout, draws: Draws) -> dict[str, Any]:
+    """What only a layout over ranks, whole experts or nodes needs."""
+    dealt = split.expert_parallel > 1
+    return {
+        "layout": split,
+        "link_domain": deployment.hardware.device.link_domain,
+        "network_bytes_per_s": network_bytes_per_s(deployment, draws),
+        "expert_skew": draws.log_uniform("expert_skew", *drawn_range("parallel", "expert_skew")) if dealt else 1.0,
+    }
+
+
 def shard(deployment: Deployment, draws: Draws) -> Shard:
     """The deployment as one device sees it."""
     model, engine, device = deployment.model, deployment.engine, deployment.hardware.device
@@ -93,7 +105,6 @@ def shard(deployment: Deployment, draws: Draws) -> Shard:
         model=model,
         tensor_parallel=tp,
         pipeline_parallel=engine.pipeline_parallel_size,
-        layout=split,
         kernels=kernels,
         kv=kv_kernel(kv_format(model, engine)),
         narrow_heads=min((g.k_dim for g in model.attention), default=128) < 128,
@@ -101,9 +112,7 @@ def shard(deployment: Deployment, draws: Draws) -> Shard:
         bandwidth_bytes_per_s=device.bandwidth_bytes_per_s,
         flops_16_bit=matmul_rate(device, sixteen_bit(model, engine)),
         link_bytes_per_s=device.link_bytes_per_s,
-        link_domain=device.link_domain,
-        network_bytes_per_s=network_bytes_per_s(deployment, draws),
-        expert_skew=draws.log_uniform("expert_skew", *drawn_range("parallel", "expert_skew")) if split.expert_parallel > 1 else 1.0,
+        **_wide(deployment, split, draws),
         dense_bytes=sum(read[name] for name in READ_CLASSES),
         dense_effective_bytes=sum(read[name] / phi[name] for name in READ_CLASSES),
         dense_dequantised_bytes=sum(counts[name] * kernels[name].dequantised_bytes / tp for name in READ_CLASSES),

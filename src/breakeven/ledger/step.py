@@ -60,7 +60,7 @@ class StepCost:
     ranks: int = 1
     """Ranks of attention data parallelism, which step together: the fullest sets the step, and the experts see the rows of all."""
     context_spread: Array | float = 0.0
-    """√(2·ln R)·(deviation of the contexts over their mean): how much more the slowest rank has cached, times √sequences."""
+    """m(R)·(deviation of the contexts over their mean): how much more the slowest rank has cached, times √sequences."""
     expert_parallel: int = 1
     expert_skew: Array | float = 1.0
     draft_fixed_s: Array | float = 0.0
@@ -143,7 +143,7 @@ def step_time(cost: StepCost, batch: Array | float) -> Array | float:
 
 
 def extra_context(cost: StepCost, b: Array | float) -> Array | float:
-    """Sequences' worth of cache that the slowest rank reads beyond the mean of b sequences: √(2·ln R)·c_v·√b."""
+    """Sequences' worth of cache that the slowest rank reads beyond the mean of b sequences: m(R)·c_v·√b."""
     return cost.context_spread * np.sqrt(b)
 
 
@@ -207,12 +207,12 @@ def step_cost(
 
 
 def spread_over_ranks(context_tokens: Array | float, deviation: Array | float, ranks: int) -> Array | float:
-    """√(2·ln R)·σ_c/c: the normal bound on the largest of R sums of contexts, over the mean context.
+    """m(R)·σ_c/c: the mean of the largest of R sums of contexts, taken as normal, beyond the mean and over the mean context.
 
     >>> spread_over_ranks(1000.0, 300.0, 1), round(float(spread_over_ranks(1000.0, 300.0, 8)), 3)
-    (0.0, 0.612)
+    (0.0, 0.43)
     """
-    return 0.0 if ranks == 1 else np.sqrt(2.0 * np.log(ranks)) * deviation / np.maximum(context_tokens, 1.0)
+    return 0.0 if ranks == 1 else experts.expected_maximum(ranks) * deviation / np.maximum(context_tokens, 1.0)
 
 
 def roofline_floor_s(s: Shard, read_bytes: Array | float, flop: Array | float, peak_flops: float) -> Array | float:
