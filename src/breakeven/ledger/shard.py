@@ -12,6 +12,7 @@ from breakeven.kernels import KvKernel, WeightKernel, by_family, kv_format, kv_k
 from breakeven.ledger.compute import active_expert_parameters, head_parameters
 from breakeven.ledger.memory import counts_by_class, state_bytes, state_element_bytes
 from breakeven.spec.deployment import Deployment
+from breakeven.spec.hardware import Device
 from breakeven.spec.model import Model
 from breakeven.spec.parallel import Layout, layout
 from breakeven.stats import Array
@@ -69,6 +70,12 @@ def network_bytes_per_s(deployment: Deployment, draws: Draws) -> Array | float:
     return draws.log_uniform("network", *drawn_range("parallel", "network_bytes_per_s")) if stated is None else stated
 
 
+def _compute_s(kernel: WeightKernel, device: Device, draws: Draws, flop: float, *, prefill: bool) -> Array | float:
+    """Seconds of so many FLOP at the full rate of the type computed in, the kernel's overhead δ included."""
+    delta = by_family(kernel.delta_prefill, device.family) if prefill else kernel.delta(device.family, draws)
+    return flop * delta / matmul_rate(device, kernel.compute)
+
+
 def _wide(deployment: Deployment, split: Layout, draws: Draws) -> dict[str, Any]:
     """What only a layout over ranks, whole experts or nodes needs."""
     dealt = split.expert_parallel > 1
@@ -83,19 +90,16 @@ def _wide(deployment: Deployment, split: Layout, draws: Draws) -> dict[str, Any]
 def shard(deployment: Deployment, draws: Draws) -> Shard:
     """The deployment as one device sees it."""
     model, engine, device = deployment.model, deployment.engine, deployment.hardware.device
-    tp = engine.tensor_parallel_size
+    tp, split = engine.tensor_parallel_size, layout(model, engine)
     kernels = weight_kernels(model, engine, device)
     counts = {**counts_by_class(model), "head": head_parameters(model)}
     if model.tied:
         kernels["head"] = kernels["embedding"]
 
-    split = layout(model, engine)
     shards = {**dict.fromkeys(counts, tp), "experts": split.expert_shards}
 
     def compute_s(name: str, count: float, *, prefill: bool) -> Array | float:
-        kernel = kernels[name]
-        delta = by_family(kernel.delta_prefill, device.family) if prefill else kernel.delta(device.family, draws)
-        return 2.0 * count / shards[name] * delta / matmul_rate(device, kernel.compute)
+        return _compute_s(kernels[name], device, draws, 2.0 * count / shards[name], prefill=prefill)
 
     read = {name: counts[name] * kernels[name].bytes / shards[name] for name in counts}
     phi = {name: by_family(kernels[name].phi, device.family) for name in counts}
