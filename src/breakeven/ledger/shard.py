@@ -76,11 +76,12 @@ def _compute_s(kernel: WeightKernel, device: Device, draws: Draws, flop: float, 
     return flop * delta / matmul_rate(device, kernel.compute)
 
 
-def _wide(deployment: Deployment, split: Layout, draws: Draws) -> dict[str, Any]:
-    """What only a layout over ranks, whole experts or nodes needs."""
+def _wires(deployment: Deployment, split: Layout, draws: Draws) -> dict[str, Any]:
+    """How the devices lie, what joins them, and how unevenly routing loads them."""
     dealt = split.expert_parallel > 1
     return {
         "layout": split,
+        "link_bytes_per_s": deployment.hardware.device.link_bytes_per_s,
         "link_domain": deployment.hardware.device.link_domain,
         "network_bytes_per_s": network_bytes_per_s(deployment, draws),
         "expert_skew": draws.log_uniform("expert_skew", *drawn_range("parallel", "expert_skew")) if dealt else 1.0,
@@ -95,7 +96,6 @@ def shard(deployment: Deployment, draws: Draws) -> Shard:
     counts = {**counts_by_class(model), "head": head_parameters(model)}
     if model.tied:
         kernels["head"] = kernels["embedding"]
-
     shards = {**dict.fromkeys(counts, tp), "experts": split.expert_shards}
 
     def compute_s(name: str, count: float, *, prefill: bool) -> Array | float:
@@ -115,8 +115,7 @@ def shard(deployment: Deployment, draws: Draws) -> Shard:
         state_bytes=state_bytes(model, state_element_bytes(model, engine), tensor_parallel=tp),
         bandwidth_bytes_per_s=device.bandwidth_bytes_per_s,
         flops_16_bit=matmul_rate(device, sixteen_bit(model, engine)),
-        link_bytes_per_s=device.link_bytes_per_s,
-        **_wide(deployment, split, draws),
+        **_wires(deployment, split, draws),
         dense_bytes=sum(read[name] for name in READ_CLASSES),
         dense_effective_bytes=sum(read[name] / phi[name] for name in READ_CLASSES),
         dense_dequantised_bytes=sum(counts[name] * kernels[name].dequantised_bytes / tp for name in READ_CLASSES),
