@@ -136,3 +136,17 @@ def test_what_is_built_by_hand_is_checked_too() -> None:
         api.evaluate(replace(found, disaggregation=Disaggregation(prefill=4)))  # type: ignore[arg-type]
     with pytest.raises(InputError, match="Disaggregation"):
         api.evaluate(replace(found, disaggregation="two pools"))  # type: ignore[arg-type]
+
+
+def test_a_device_entry_may_say_how_many_its_link_joins() -> None:
+    import tomllib
+    from importlib import resources
+
+    from breakeven.origin.device_entry import parse_device
+
+    entry = tomllib.loads(resources.files("breakeven").joinpath("catalog", "hardware", "h100-sxm.toml").read_text(encoding="utf-8"))
+    assert parse_device({**entry, "link_domain": 8}, "h100-sxm").link_domain == 8
+    entry.pop("link_domain", None)
+    assert parse_device(entry, "h100-sxm").link_domain is None
+    with pytest.raises(InputError, match="link_domain"):
+        parse_device({**entry, "link_domain": 0}, "h100-sxm")

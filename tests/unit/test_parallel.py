@@ -75,5 +75,6 @@ def test_pieces_of_a_quantised_matrix_keep_its_blocks_or_are_told() -> None:
     cut = cuts(stored, Engine(tensor_parallel_size=8))[0]
     assert (cut.width, cut.devices, cut.block, cut.width % (cut.devices * cut.block) != 0) == (1536, 8, 128, True)
     assert cuts(stored, Engine(tensor_parallel_size=8, enable_expert_parallel=True)) == ()
+    assert cuts(api.model("gpt-oss-120b"), Engine(tensor_parallel_size=8)) == (), "4-bit floats are padded"
     whole = cuts(stored, Engine(tensor_parallel_size=4))[0]
     assert whole.width % (whole.devices * whole.block) == 0

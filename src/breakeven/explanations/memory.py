@@ -52,8 +52,9 @@ def _cache(p: Point, d: Deployment) -> list[Line]:
     held = tokens_held(p.demand, engine.kv_reserve == "whole")
     lookahead, block = p.rows if engine.speculative is not None else 0, engine.block_size * s.layout.cache_shards
     tokens = middle(held) + lookahead + (block - 1) / 2
+    over = "(PP·DCP·PCP)" if s.layout.cache_shards > 1 else "PP"
     return [
-        line("κ", "memory.kappa", "Σ layers·heads·(k + v)·bytes/PP", staged(p, dealt(p, added(terms))), r.kv_bytes_per_token, "bytes"),
+        line("κ", "memory.kappa", f"Σ layers·heads·(k + v)·bytes/{over}", staged(p, dealt(p, added(terms))), r.kv_bytes_per_token, "bytes"),
         line(
             "t",
             "memory.held",
@@ -62,7 +63,9 @@ def _cache(p: Point, d: Deployment) -> list[Line]:
             tokens,
             "number",
         ),
-        line("K(t)", "memory.sequence", "Σ κ·min(t, window)/PP", staged(p, cache_terms(p, tokens, drafted)), r.sequence_bytes, "bytes"),
+        line(
+            "K(t)", "memory.sequence", f"Σ κ·min(t, window)/{over}", staged(p, cache_terms(p, tokens, drafted)), r.sequence_bytes, "bytes"
+        ),
     ]
 
 

@@ -159,9 +159,10 @@ def _check_experts(model: Model, engine: Engine, found: Layout, path: str) -> No
         raise NotModelledError("prompt_context_states", path=path, size=found.prefill_context, name=model.name)
 
 
-BLOCKS = {"fp8": 128, "int4_g128": 128, "int4_g64": 64, "int4_g32": 32, "mxfp4": 32, "nvfp4": 16}
-"""Columns that share a scale, by format as stored. Blocks of fp8 are those of DeepSeek's checkpoints (128 × 128), which vLLM's
-block-wise linear layers refuse to cut (``output_partition_size … is not divisible by weight quantization block_n``)."""
+BLOCKS = {"fp8": 128, "int4_g128": 128, "int4_g64": 64, "int4_g32": 32}
+"""Columns that share a scale, by format as stored. vLLM refuses to cut blocks of fp8, which are 128 × 128 in DeepSeek's checkpoints
+(``output_partition_size … is not divisible by weight quantization block_n``), and groups of AWQ and GPTQ (``input size is not aligned with
+the quantized weight shape``). 4-bit floats are padded and cut anyhow."""
 
 
 @dataclass(frozen=True, kw_only=True)
