@@ -378,7 +378,8 @@ def _link(row: Row) -> list[str]:
         return [f'link_type = "Thunderbolt {generation}"', f"link_bytes_per_s = {THUNDERBOLT_BYTES_PER_S[generation] / 1e9:g}e9"]
     if row["link_type"] == "none":
         return ['link_type = "none"']
-    return [f'link_type = "{row["link_type"]}"', f"link_bytes_per_s = {_giga(row['link_unidir_bytes_per_s'])}"]
+    domain = [f"link_domain = {int(float(row['link_domain_max']))}"] if row["link_domain_max"] else []
+    return [f'link_type = "{row["link_type"]}"', f"link_bytes_per_s = {_giga(row['link_unidir_bytes_per_s'])}", *domain]
 
 
 def _sources(text: str) -> str:

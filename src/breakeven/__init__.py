@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from breakeven.api import advise, boundary, engine, evaluate, explain, hardware, load, model
     from breakeven.errors import BreakevenError, InputError, NotModelledError
     from breakeven.spec.deployment import Deployment
+    from breakeven.spec.disaggregation import Disaggregation, PrefillPool
     from breakeven.spec.engine import Engine, Speculative
     from breakeven.spec.hardware import Device, Hardware
     from breakeven.spec.model import Model
@@ -25,11 +26,13 @@ _HOMES = {
     "BreakevenError": "errors",
     "Deployment": "spec.deployment",
     "Device": "spec.hardware",
+    "Disaggregation": "spec.disaggregation",
     "Engine": "spec.engine",
     "Hardware": "spec.hardware",
     "InputError": "errors",
     "Model": "spec.model",
     "NotModelledError": "errors",
+    "PrefillPool": "spec.disaggregation",
     "Price": "spec.workload",
     "Range": "stats",
     "Slo": "spec.workload",
@@ -52,11 +55,13 @@ __all__ = [
     "BreakevenError",
     "Deployment",
     "Device",
+    "Disaggregation",
     "Engine",
     "Hardware",
     "InputError",
     "Model",
     "NotModelledError",
+    "PrefillPool",
     "Price",
     "Range",
     "Slo",

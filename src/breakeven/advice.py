@@ -22,7 +22,7 @@ AXES: tuple[Axis, ...] = (
     "draft_tokens",
     "output_tokens",
 )
-LimitedBy = Literal["demand", "max_num_seqs", "kv_pool", "concurrency", "pinned"]
+LimitedBy = Literal["demand", "max_num_seqs", "kv_pool", "concurrency", "pinned", "prefill_pool"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +32,24 @@ class Interval:
     median: float | None
     low: float | None
     high: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrefillPool:
+    """What prompts have of their own: medians, all replicas of the pool together."""
+
+    devices: int
+    replicas: int
+    use: float | None
+    """Share of its time that it computes prompts; None where no rate is known."""
+    prompt_s: float
+    wait_s: float | None
+    """Mean wait of a prompt for a place, in an open loop; None when it is without bound, or in the first token's time already."""
+    transfer_bytes: float
+    transfer_s: float
+    exposed_s: float
+    """What of the transfer the first token waits for."""
+    max_request_rate_per_s: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +77,7 @@ class OperatingPoint:
     mean_context_tokens: float
     tokens_per_round: float
     replicas: int
+    prefill_pool: PrefillPool | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,6 +139,8 @@ class InterconnectLedger:
 
     bytes_per_step: float
     share_of_step: float
+    by_kind: Mapping[str, float] = field(default_factory=dict)
+    """``all_reduce``, ``all_to_all``, ``context``, ``pipeline``: parts of ``bytes_per_step``."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -59,8 +59,8 @@ def levers() -> Mapping[str, Lever]:
 def load(**sources: object) -> tuple[Deployment, tuple[Message, ...]]:
     """A deployment from a file, flags, a launch command and a start-up log, with what there is to say about them."""
     from breakeven import catalog
+    from breakeven.logged_pool import with_measured_pool
     from breakeven.origin.resolve import resolve
-    from breakeven.pool import with_measured_pool
 
     folders: Any = sources.pop("catalog_dirs", ())
     resolved = resolve(**sources, catalog_dirs=catalog.user_folders(folders))  # type: ignore[arg-type]

@@ -15,6 +15,7 @@ SOURCES: Mapping[str, str] = {
     "memory": "Kwon et al. 2023 (paged KV); docs/theory/memory.md",
     "bandwidth": "Pope et al. 2022 (bytes per step); docs/theory/bandwidth.md",
     "compute": "Williams et al. 2009 (roofline, ridge point); docs/theory/compute.md",
+    "interconnect": "Shoeybi et al. 2019, DeepSeek-V3 report 2024; docs/theory/interconnect.md, docs/theory/parallelism.md",
     "step": "Williams et al. 2009 (roofline), constants from fits of public runs; docs/theory/step.md",
     "operating_point": "Little 1961, birth–death equilibrium; docs/theory/operating-point.md",
     "speculation": "Leviathan et al. 2023, equation 1; docs/theory/speculation.md",

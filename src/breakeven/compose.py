@@ -18,6 +18,7 @@ from breakeven.phrasing import DOES_NOT_FIT, asked, boundary_words, headline, le
 from breakeven.spec.deployment import Deployment
 from breakeven.spec.hardware import Device
 from breakeven.spec.model import Model
+from breakeven.spec.parallel import layout
 
 Language = Literal["en", "zh"]
 EXACT = Message("lever.accuracy_exact")
@@ -133,6 +134,7 @@ def _point(advice: a.Advice, language: Language) -> d.OperatingPoint:
         mean_context_tokens=figure(point.mean_context_tokens),
         tokens_per_round=figure(point.tokens_per_round),
         replicas=point.replicas,
+        prefill_pool=d.PrefillPool(**plain(point.prefill_pool, language)) if point.prefill_pool is not None else None,
         intervals={name: _interval(interval) for name, interval in intervals.items()},
         sentence=operating_sentence(advice, language),
     )
@@ -140,14 +142,13 @@ def _point(advice: a.Advice, language: Language) -> d.OperatingPoint:
 
 def _ledgers(advice: a.Advice) -> d.Ledgers:
     books = plain(advice.ledgers, "en")
-    engine = advice.deployment.engine
     return d.Ledgers(
         memory=d.Memory(**books["memory"]),
         bandwidth=d.Bandwidth(**books["bandwidth"]),
         compute=d.Compute(**books["compute"]),
         interconnect=d.Interconnect(**books["interconnect"]),
         step_parts_s=books["step_parts_s"],
-        devices_per_replica=engine.tensor_parallel_size * engine.pipeline_parallel_size,
+        devices_per_replica=layout(advice.deployment.model, advice.deployment.engine).devices,
     )
 
 

@@ -100,6 +100,15 @@ def shape(w: Workload) -> tuple[float, float, float]:
     )
 
 
+def context_deviation(load: Demand, w: Workload) -> Array | float:
+    """Standard deviation of the contexts of decoding sequences: √(Var(I) + E[O²]/12), each at a random place of its output."""
+    if load.input_tokens is None or load.output_tokens is None:
+        return 0.0
+    _, square, prompt_square = shape(w)
+    prompt = load.input_tokens**2 * max(prompt_square - 1.0, 0.0)
+    return np.sqrt(prompt + load.output_tokens**2 * square / 12.0)
+
+
 def tokens_held(load: Demand, reserves_whole: bool) -> Array | float:
     """Cached tokens a running sequence holds: I + O where the engine reserves, its mean context where it grows."""
     if load.input_tokens is None or load.output_tokens is None:

@@ -45,6 +45,20 @@ class Input(Struct, frozen=True, kw_only=True):
     provenance: str
 
 
+class PrefillPool(Struct, frozen=True, kw_only=True):
+    """What prompts have of their own: all replicas of the pool together."""
+
+    devices: int
+    replicas: int
+    use: float | None
+    prompt_s: float
+    wait_s: float | None
+    transfer_bytes: float
+    transfer_s: float
+    exposed_s: float
+    max_request_rate_per_s: float
+
+
 class OperatingPoint(Struct, frozen=True, kw_only=True):
     """Where the deployment stands: times of one replica, rates of all replicas. What does not fit has no times and no rates."""
 
@@ -63,6 +77,8 @@ class OperatingPoint(Struct, frozen=True, kw_only=True):
     mean_context_tokens: float | None
     tokens_per_round: float | None
     replicas: int
+    prefill_pool: PrefillPool | None
+    """Of disaggregated serving; the rest of the document is then of the decode pool."""
     intervals: dict[str, Interval]
     sentence: str
 
@@ -115,6 +131,8 @@ class Interconnect(Struct, frozen=True, kw_only=True):
 
     bytes_per_step: float
     share_of_step: float | None
+    by_kind: dict[str, float]
+    """``all_reduce``, ``all_to_all``, ``context``, ``pipeline``: parts of ``bytes_per_step``."""
 
 
 class Ledgers(Struct, frozen=True, kw_only=True):

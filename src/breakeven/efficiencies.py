@@ -30,6 +30,8 @@ class Efficiencies:
     host_s: float
     allreduce_s: float
     link_efficiency: float
+    alltoall_s: float
+    network_efficiency: float
     logit_bytes: float
     prefill_mfu_dense: float
     prefill_mfu_experts: float
@@ -88,8 +90,11 @@ def _prior(engine: str, eager: bool) -> Efficiencies:
     for name in ("layer_s", "mla_layer_s", "moe_layer_s"):
         step[name] *= layer
     rounds = ("eager_round_s", "eager_round_sequence_s") if eager else ("round_s", "round_sequence_s")
+    wide = sheet["parallel"]
     return Efficiencies(
         **step,
+        alltoall_s=float(wide["alltoall_s"]["value"]),
+        network_efficiency=float(wide["network_efficiency"]["value"]),
         prefill_mfu_dense=prefill["mfu_dense"],
         prefill_mfu_experts=prefill["mfu_experts"],
         prefill_mfu_attention=prefill["mfu_attention"],
@@ -110,6 +115,12 @@ def _prior(engine: str, eager: bool) -> Efficiencies:
         ttft_within=offset["ttft_within"],
         eager=eager,
     )
+
+
+def drawn_range(section: str, name: str) -> tuple[float, float]:
+    """The bounds of a prior that is drawn."""
+    entry = table("prior")[section][name]
+    return float(entry["low"]), float(entry["high"])
 
 
 def level(engine: Engine, family: str) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from breakeven import acceptance, steady
-from breakeven.demand import Demand, demand, tokens_held
+from breakeven import acceptance, pools, steady
+from breakeven.demand import Demand, context_deviation, demand, tokens_held
 from breakeven.draws import MEDIAN, Draws
 from breakeven.efficiencies import Efficiencies, prior, table
 from breakeven.ledger import draft, prefill
@@ -59,12 +59,17 @@ class Point:
     prefill_alone_s: Array | float
     interference_s: Array | float
     time_factor: Array | float
+    pool: pools.Pool | None
+    """The prefill pool, where prompts have devices of their own."""
+    prompt_wait_s: Array | float
+    """Mean wait of a prompt for a place in the prefill pool, in an open loop."""
 
     @property
     def fitting(self) -> Flags:
         """Whether it can run at all: one mean sequence beside the weights, or the whole of a pinned batch."""
-        needed = self.batch if self.demand.mode == "pinned" else 1.0
-        return np.asarray(np.asarray(self.room.fits_sequences) >= needed)
+        needed = self.batch if self.demand.mode == "pinned" else float(self.cost.ranks)
+        fit = np.asarray(np.asarray(self.room.fits_sequences) >= needed)
+        return fit if self.pool is None else fit & self.pool.fits
 
     @property
     def fits(self) -> bool:
@@ -96,6 +101,7 @@ class Setting:
     cap: Array
     factor: Array | float
     prompts: Prompts
+    pool: pools.Pool | None
 
     @property
     def output(self) -> Array | float:
@@ -108,9 +114,20 @@ class Setting:
 
     def prompt(self, step_s: Array, others: Array, fraction: Array) -> Array:
         """TTFT without the wait for a place: t₀ + t_w·t_step + T_pf·(1 + β·others/2 + μ·others·(1 − f))."""
-        e = self.efficiencies
+        if self.pool is not None:
+            return self._first_token(self.pool, step_s, others, fraction)
+        e, others = self.efficiencies, others / self.cost.ranks
         busy = 1.0 + e.ttft_burst * others / 2 + e.ttft_queue * others * (1.0 - fraction)
         return np.asarray(self.prompts.residual * (e.ttft_start_s + e.ttft_steps * step_s + self.prompts.alone_s * busy))
+
+    def _first_token(self, pool: pools.Pool, step_s: Array, others: Array, fraction: Array) -> Array:
+        """TTFT over two pools: t₀ + T_pf + what the transfer does not hide + one step; clients also wait for each other's prompts."""
+        served = self.prompts.residual * (self.efficiencies.ttft_start_s + pool.alone_s + pool.exposed_s + step_s)
+        if self.demand.mode != "closed":
+            return np.asarray(served + 0.0 * others)
+        decode = np.maximum(self.output - 1, 0.0) * step_s / self.tau
+        waited = served + pool.queue_s(others * (1.0 - fraction), self.deployment.replicas)
+        return np.maximum(waited, (others + 1.0) * self.deployment.replicas / pool.max_rate - decode)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,6 +137,7 @@ class Solved:
     found: steady.Steady
     ttft_s: Array | None
     top_rate: Array
+    prompt_wait_s: Array | float = 0.0
 
 
 def acceptance_known(d: Deployment) -> bool:
@@ -162,13 +180,20 @@ def prepare(d: Deployment, draws: Draws, noise: Noise) -> Setting:
         demand=load,
         shard=s,
         efficiencies=e,
-        cost=draft.with_speculation(step_cost(s, e, d.engine.name, load.context_tokens, rows), d, s, e, load.context_tokens),
+        cost=draft.with_speculation(
+            step_cost(s, e, d.engine.name, load.context_tokens, rows, context_deviation=context_deviation(load, d.workload)),
+            d,
+            s,
+            e,
+            load.context_tokens,
+        ),
         room=space,
         rows=rows,
         tau=acceptance.tokens_per_round(accepted, spec.num_speculative_tokens) if accepted is not None and spec is not None else 1.0,
-        cap=np.maximum(np.floor(np.minimum(float(d.engine.max_num_seqs), space.fits_sequences)), 1.0),
+        cap=np.maximum(np.floor(np.minimum(float(d.engine.max_num_seqs * s.layout.ranks), space.fits_sequences)), 1.0),
         factor=offset * noise.step,
         prompts=_prompts(d, s, e, load, offset * noise.prefill, draws),
+        pool=pools.pool(d, s, load, offset * noise.prefill, draws),
     )
 
 
@@ -180,16 +205,22 @@ def _prompts(d: Deployment, s: Shard, e: Efficiencies, load: Demand, factor: Arr
     shared = factor * scale * prefill.shared_s(s, e, load.new_tokens, load.attention_input)
     alone = factor * prefill.alone_s(s, e, load.new_tokens * scale, load.input_tokens)
     beside = d.engine.enable_chunked_prefill or d.engine.mixes_prompts
-    taken = e.interference * shared if beside else alone
+    ranks = s.layout.ranks
+    whole = alone if ranks == 1 else factor * prefill.alone_s(s, e, load.new_tokens * scale, load.input_tokens, ranks)
+    taken = e.interference * shared if beside else whole
+    if d.disaggregation is not None:
+        taken = 0.0
     between = (e.ttft_between**2 - e.tpot_between**2) ** 0.5 * draws.normal("offset:ttft")
     within = (e.ttft_within**2 - e.tpot_within**2) ** 0.5 * draws.normal("within:ttft")
-    return Prompts(alone_s=alone, interference_s=taken / s.pipeline_parallel, residual=np.exp(between + within))
+    return Prompts(alone_s=alone, interference_s=taken / (s.pipeline_parallel * ranks), residual=np.exp(between + within))
 
 
 def _open(x: Setting, *, exact: bool) -> Solved:
     """Poisson arrivals; TTFT by the closed-loop form among the requests an arrival finds, N = λ·(TTFT + D) (Little)."""
     solver = steady.open_loop if exact else steady.fast_open_loop
     rate = 0.0 if x.demand.rate is None else x.demand.rate
+    limit: Array | float = np.inf if x.pool is None else x.pool.max_rate / x.deployment.replicas
+    asked, rate = rate, np.minimum(rate, limit) if x.pool is not None else rate
     found = solver(x.step, x.tau, rate, x.output, x.cap, x.prompts.interference_s)
     decode = np.maximum(x.output - 1, 0.0) * found.tpot_s
     step_s = x.step(found.batch)
@@ -198,7 +229,12 @@ def _open(x: Setting, *, exact: bool) -> Solved:
         ttft = x.prompt(step_s, others, decode / (decode + ttft + 1e-12))
         others = np.where(found.saturated, found.batch, found.request_rate * (ttft + decode))
     top = steady.max_request_rate(x.step(x.cap), x.tau, x.output, x.cap, x.prompts.interference_s)
-    return Solved(found=found, ttft_s=ttft + found.wait_s, top_rate=top)
+    if x.pool is None:
+        return Solved(found=found, ttft_s=ttft + found.wait_s, top_rate=top)
+    over = np.asarray(asked) >= limit
+    found = replace(found, saturated=found.saturated | over, wait_s=np.where(over, np.inf, found.wait_s))
+    wait = x.pool.wait_s(np.asarray(rate) * x.deployment.replicas)
+    return Solved(found=found, ttft_s=ttft + wait + found.wait_s, top_rate=np.minimum(top, limit), prompt_wait_s=wait)
 
 
 def _closed(x: Setting) -> Solved:
@@ -220,6 +256,8 @@ def _pinned(x: Setting) -> Solved:
         request_rate=steady.max_request_rate(step_s, x.tau, x.output, batch, x.prompts.interference_s),
         saturated=np.zeros(batch.shape, dtype=bool),
     )
+    if x.pool is not None:
+        found = replace(found, request_rate=np.minimum(found.request_rate, x.pool.max_rate / x.deployment.replicas))
     prompted = x.demand.input_tokens is not None
     ttft = x.prompt(step_s, np.maximum(batch - 1, 0.0), np.ones_like(batch)) if prompted else None
     return Solved(found=found, ttft_s=ttft, top_rate=found.request_rate)
@@ -254,7 +292,9 @@ def _point(x: Setting, solved: Solved) -> Point:
         throughput=np.asarray(replicas * tokens),
         capacity=np.asarray(replicas * x.room.fits_sequences),
         prefill_share=np.asarray(found.request_rate * x.prompts.interference_s if has_output else np.zeros_like(step_s)),
-        prefill_alone_s=x.prompts.alone_s,
+        prefill_alone_s=x.prompts.alone_s if x.pool is None else x.pool.alone_s,
         interference_s=x.prompts.interference_s,
         time_factor=x.factor,
+        pool=x.pool,
+        prompt_wait_s=solved.prompt_wait_s,
     )

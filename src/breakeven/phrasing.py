@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from math import inf, log
 
-from breakeven.advice import Advice, Boundary, LeverAdvice
+from breakeven.advice import Advice, Boundary, LeverAdvice, PrefillPool
 from breakeven.catalog import engine_title
 from breakeven.messages import say
 from breakeven.spec.deployment import Deployment
 from breakeven.spec.model import TENSOR_CLASSES, Model
+from breakeven.spec.parallel import layout
 from breakeven.stats import Range, Spread, Value
 from breakeven.units import number_text, rate_text, significant
 from breakeven.words import joined, without_unit_of
@@ -65,10 +66,15 @@ def headline(deployment: Deployment, language: str) -> str:
     ]
     if engine.tensor_parallel_size > 1:
         parts.append(say("report.headline_tp", language, size=engine.tensor_parallel_size))
+    split = layout(deployment.model, engine)
+    wide = {"dp": split.ranks, "ep": split.expert_parallel, "dcp": split.decode_context, "pcp": split.prefill_context}
+    parts += [say(f"report.headline_{name}", language, size=size) for name, size in wide.items() if size > 1]
     if engine.pipeline_parallel_size > 1:
         parts.append(say("report.headline_pp", language, size=engine.pipeline_parallel_size))
     if deployment.replicas > 1:
         parts.append(say("report.headline_replicas", language, count=deployment.replicas))
+    if deployment.disaggregation is not None:
+        parts.append(say("report.headline_prefill_pool", language, count=deployment.disaggregation.prefill.count))
     return joined(parts)
 
 
@@ -109,14 +115,24 @@ def operating_sentence(advice: Advice, language: str) -> str:
         f"report.limited_{point.limited_by}",
         language,
         together=together,
-        cap=advice.deployment.engine.max_num_seqs,
+        cap=advice.deployment.engine.max_num_seqs * layout(advice.deployment.model, advice.deployment.engine).ranks,
         fit=advice.ledgers.memory.sequences_that_fit,
     )
     if point.replicas > 1:
         sentence = say("report.per_replica", language, sentence=sentence, replicas=point.replicas)
+    if point.prefill_pool is not None:
+        sentence = say("report.with_prefill_pool", language, sentence=sentence, pool=pool_words(point.prefill_pool, language))
     if point.saturated:
         sentence = say("report.saturated", language, sentence=sentence, rate=point.max_request_rate_per_s)
     return sentence
+
+
+def pool_words(pool: PrefillPool, language: str) -> str:
+    """The prefill pool in a clause: how busy it is, a prompt's time, and what sending its cache takes."""
+    values = {"replicas": pool.replicas, "prompt": pool.prompt_s, "sent": pool.transfer_bytes, "transfer": pool.transfer_s}
+    if pool.use is None:
+        return say("report.prefill_pool", language, **values)
+    return say("report.prefill_pool_use", language, **values, use=pool.use)
 
 
 def lever_title(lever: str, setting: str, language: str) -> str:

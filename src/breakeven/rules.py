@@ -65,8 +65,8 @@ def draft_share(p: Point) -> float:
 def rules(p: Point, d: Deployment, gains: Mapping[str, float]) -> tuple[RuleOfThumb, ...]:
     """The rules at an operating point; ``gains`` are the levers' median gains for the objective, by lever."""
     batch = float(np.median(p.batch))
-    weights = p.room.weight_bytes * p.shard.tensor_parallel * p.shard.pipeline_parallel
-    held = float(np.median(kv_share_of_memory(p.batch * p.room.sequence_bytes, d.hardware.device.capacity_bytes)))
+    weights = p.room.weight_bytes * p.shard.layout.devices
+    held = float(np.median(kv_share_of_memory(p.batch * p.room.sequence_bytes / p.cost.ranks, d.hardware.device.capacity_bytes)))
     few = batch < FEW_SEQUENCES and limited_by(p) == "demand"
     ceiling = ceiling_here(p)
     found = [

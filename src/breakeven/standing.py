@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from breakeven.advice import Best, Interval, OperatingPoint
+from breakeven.advice import Best, Interval, OperatingPoint, PrefillPool
 from breakeven.catalog import engine_title
 from breakeven.efficiencies import is_eager, level
 from breakeven.evaluator import Point
@@ -13,6 +13,7 @@ from breakeven.ledger.bandwidth import amortised_bytes_per_token
 from breakeven.levers.speculation import with_owner
 from breakeven.messages import Message
 from breakeven.sheet import uncertain_quantities
+from breakeven.spec import parallel
 from breakeven.spec.deployment import Deployment
 from breakeven.statement import limited_by, read_bytes
 from breakeven.stats import Array
@@ -49,6 +50,7 @@ def _nowhere(middle: Point, d: Deployment) -> OperatingPoint:
         mean_context_tokens=float(np.median(middle.demand.context_tokens)),
         tokens_per_round=float(np.median(middle.tau)),
         replicas=d.replicas,
+        prefill_pool=prefill_pool(middle),
     )
 
 
@@ -80,6 +82,27 @@ def operating_point(p: Point, middle: Point, d: Deployment) -> OperatingPoint:
         mean_context_tokens=float(np.median(middle.demand.context_tokens)),
         tokens_per_round=float(np.median(middle.tau)),
         replicas=d.replicas,
+        prefill_pool=prefill_pool(middle),
+    )
+
+
+def prefill_pool(middle: Point) -> PrefillPool | None:
+    """The prefill pool as figures; None where there is one pool."""
+    pool = middle.pool
+    if pool is None:
+        return None
+    wait = float(np.median(middle.prompt_wait_s))
+    rate = None if middle.request_rate is None else float(np.median(middle.request_rate))
+    return PrefillPool(
+        devices=pool.deployment.hardware.count,
+        replicas=pool.deployment.replicas,
+        use=None if rate is None else rate * float(np.median(pool.busy_s)) / pool.servers,
+        prompt_s=float(np.median(pool.alone_s)),
+        wait_s=wait if middle.demand.mode == "open" and np.isfinite(wait) else None,
+        transfer_bytes=float(np.median(pool.transfer_bytes)),
+        transfer_s=float(np.median(pool.transfer_s)),
+        exposed_s=float(np.median(pool.exposed_s)),
+        max_request_rate_per_s=float(np.median(pool.max_rate)),
     )
 
 
@@ -115,13 +138,37 @@ def warnings(d: Deployment, p: Point) -> tuple[Message, ...]:
     limits = [limit for limit in (d.engine.max_model_len, d.model.max_context) if limit is not None]
     if limits and _longest_request(p) > min(limits):
         found.append(Message("judge.warn_context", {"asked": _longest_request(p), "longest": float(min(limits))}))
-    if p.demand.batch is not None and float(np.max(p.demand.batch)) > d.engine.max_num_seqs:
-        found.append(Message("judge.warn_batch_over_cap", {"batch": float(np.max(p.demand.batch)), "cap": d.engine.max_num_seqs}))
+    most = d.engine.max_num_seqs * p.cost.ranks
+    if p.demand.batch is not None and float(np.max(p.demand.batch)) > most:
+        found.append(Message("judge.warn_batch_over_cap", {"batch": float(np.max(p.demand.batch)), "cap": most}))
     if not p.fits and p.demand.batch is not None:
         found.append(
             Message("judge.warn_batch_does_not_fit", {"batch": float(np.max(p.demand.batch)), "fits": float(np.min(p.room.fits_sequences))})
         )
+    return (*found, *_wire_warnings(d, p), *_cut_warnings(d))
+
+
+def _wire_warnings(d: Deployment, p: Point) -> tuple[Message, ...]:
+    """What is assumed of the wires between nodes and between pools."""
+    found = []
+    devices, domain = p.shard.layout.devices, p.shard.link_domain
+    rate = float(np.median(p.shard.network_bytes_per_s))
+    if domain is not None and devices > domain and d.hardware.network_bytes_per_s is None:
+        found.append(Message("judge.warn_network_assumed", {"devices": devices, "domain": domain, "rate": rate}))
+    if p.pool is not None and d.disaggregation is not None and d.disaggregation.transfer_bytes_per_s is None:
+        found.append(Message("judge.warn_transfer_assumed", {"rate": float(np.median(p.pool.transfer_bytes_per_s))}))
+    if d.disaggregation is not None and p.pool is not None and not np.all(p.pool.fits):
+        found.append(Message("judge.warn_prefill_pool_does_not_fit", {"devices": p.pool.shard.layout.devices}))
     return tuple(found)
+
+
+def _cut_warnings(d: Deployment) -> tuple[Message, ...]:
+    """Pieces of quantised matrices that are no whole number of their blocks, which engines refuse to load."""
+    return tuple(
+        Message("judge.warn_cut_blocks", {"what": Message(f"judge.cut_{cut.name}"), **cut.figures})
+        for cut in parallel.cuts(d.model, d.engine)
+        if cut.width % (cut.devices * cut.block)
+    )
 
 
 def overload(chosen: Best, p: Point) -> tuple[Message, ...]:

@@ -8,12 +8,14 @@ from breakeven import advice
 from breakeven.advice import LimitedBy
 from breakeven.evaluator import Point
 from breakeven.kernels import matmul_rate
-from breakeven.ledger import bandwidth, compute, interconnect, memory
-from breakeven.ledger.step import attention_flop, in_a_stage, parts, roofline_floor_s
+from breakeven.ledger import bandwidth, compute, memory, wire
+from breakeven.ledger.step import attention_flop, expert_coverage, expert_rows, in_a_stage, on_a_rank, parts, roofline_floor_s
 from breakeven.spec.deployment import Deployment
 from breakeven.stats import Array
 
 CLOSES = 1e-6
+FULL = 0.98
+"""Use of the prefill pool from which it is what limits a closed loop, whose clients never fill it altogether."""
 
 
 class SelfCheckError(RuntimeError):
@@ -21,7 +23,12 @@ class SelfCheckError(RuntimeError):
 
 
 def stage_batch(p: Point) -> Array | float:
-    """Sequences in one stage of the pipeline."""
+    """Sequences in one stage of the pipeline; of the fullest rank, where attention is data parallel."""
+    return on_a_rank(p.cost, in_a_stage(p.cost, p.batch))
+
+
+def routed_batch(p: Point) -> Array | float:
+    """Sequences whose rows the experts of one stage see: those of all ranks."""
     return in_a_stage(p.cost, p.batch)
 
 
@@ -31,19 +38,14 @@ def stages_busy(p: Point) -> Array | float:
 
 
 def covered(p: Point) -> Array | float:
-    """Share of the experts a step reads; 0 without experts."""
-    experts = p.shard.model.experts
-    if experts is None:
-        return 0.0
-    return bandwidth.coverage(
-        bandwidth.effective_tokens(stage_batch(p), p.rows, p.efficiencies.expert_sharing), experts.top_k, experts.count
-    )
+    """Share of its experts that a device reads in a step, the busiest of expert parallelism; 0 without experts."""
+    return 0.0 if p.shard.model.experts is None else expert_coverage(p.cost, routed_batch(p))
 
 
 def kv_read_bytes(p: Point) -> Array | float:
     """Cache bytes one device reads in a step, once per sequence, and its constant states, read and written."""
     s = p.shard
-    cache = memory.kv_read_bytes(s.model, s.kv, p.demand.context_tokens, tensor_parallel=s.tensor_parallel)
+    cache = memory.kv_read_bytes(s.model, s.kv, p.demand.context_tokens, tensor_parallel=s.tensor_parallel) / s.layout.cache_shards
     return stage_batch(p) * (cache + 2.0 * s.state_bytes)
 
 
@@ -55,7 +57,8 @@ def read_bytes(p: Point) -> tuple[Array | float, Array | float]:
 def step_flop(p: Point) -> tuple[Array | float, Array | float]:
     """Linear and attention FLOP of one device in a step."""
     b = stage_batch(p)
-    linear = b * p.rows * (p.shard.dense_flop_per_row + p.shard.expert_flop_per_row + p.shard.head_flop_per_row)
+    routed = expert_rows(p.cost, routed_batch(p)) / (b * p.rows)
+    linear = b * p.rows * (p.shard.dense_flop_per_row + p.shard.expert_flop_per_row * routed + p.shard.head_flop_per_row)
     return linear, b * attention_flop(p.shard, p.demand.context_tokens, p.rows)
 
 
@@ -65,14 +68,16 @@ def ridge_rows(p: Point) -> Array | float:
 
 
 def ridge_batch(p: Point) -> Array | float:
-    """The ridge in sequences: n*/(k + 1), all stages of a pipeline together."""
-    return ridge_rows(p) / p.rows * p.cost.stages
+    """The ridge in sequences: n*/(k + 1), all stages and ranks together."""
+    return ridge_rows(p) / p.rows * p.cost.stages * p.cost.ranks
 
 
 def limited_by(p: Point) -> LimitedBy:
     """What holds the batch where it is."""
     if p.demand.mode == "pinned":
         return "pinned"
+    if prompts_limit(p):
+        return "prefill_pool"
     cap, fits = float(np.median(p.cap)), float(np.median(p.room.fits_sequences))
     by_cap: LimitedBy = "kv_pool" if fits < cap + 1 else "max_num_seqs"
     if p.demand.mode == "closed":
@@ -80,6 +85,14 @@ def limited_by(p: Point) -> LimitedBy:
         return "concurrency" if clients <= cap else by_cap
     waits = float(np.median(np.where(p.saturated, 1.0, p.wait_s / np.maximum(p.tpot_s, 1e-12)))) >= 1.0
     return by_cap if waits else "demand"
+
+
+def prompts_limit(p: Point) -> bool:
+    """Whether the prefill pool, or the link from it, serves no more than it does here."""
+    if p.pool is None or p.request_rate is None:
+        return False
+    asked = p.demand.rate * p.replicas if p.demand.rate is not None else p.request_rate
+    return bool(np.median(asked / p.pool.max_rate) >= FULL)
 
 
 def peak_flops(p: Point, d: Deployment) -> Array | float:
@@ -93,7 +106,7 @@ def _middle(value: Array | float) -> float:
 
 def memory_ledger(p: Point, d: Deployment) -> advice.MemoryLedger:
     """The memory ledger as figures."""
-    in_use = _middle(p.batch * p.room.sequence_bytes) if p.fits else 0.0
+    in_use = _middle(p.batch * p.room.sequence_bytes / p.cost.ranks) if p.fits else 0.0
     return advice.MemoryLedger(
         capacity_bytes=d.hardware.device.capacity_bytes,
         usable_bytes=memory.usable_bytes(d.hardware.device.capacity_bytes, d.engine),
@@ -117,7 +130,6 @@ def ledgers(p: Point, d: Deployment) -> advice.Ledgers:
     weights, kv = (_middle(x) for x in read_bytes(p))
     linear, attention = (_middle(x) for x in step_flop(p))
     step_s, busy = _middle(p.step_s), _middle(stages_busy(p))
-    wire = interconnect.bytes_per_row(d.model.layers, d.model.hidden, d.engine.tensor_parallel_size, d.engine.pipeline_parallel_size)
     share = {name: _middle(p.time_factor * value) for name, value in parts(p.cost, p.batch).items()}
     peak = matmul_rate(d.hardware.device, p.shard.kernels["mlp"].compute)
     return advice.Ledgers(
@@ -141,7 +153,9 @@ def ledgers(p: Point, d: Deployment) -> advice.Ledgers:
             ridge_batch=_middle(ridge_batch(p)),
         ),
         interconnect=advice.InterconnectLedger(
-            bytes_per_step=_middle(stage_batch(p) * p.rows * wire), share_of_step=share["communication"] / step_s
+            bytes_per_step=_middle(stage_batch(p) * p.rows * sum(one.bytes for one in wire.wire(p.shard).values())),
+            share_of_step=share["communication"] / step_s,
+            by_kind={kind: _middle(stage_batch(p) * p.rows * one.bytes) for kind, one in wire.wire(p.shard).items()},
         ),
         step_parts_s=share,
     )

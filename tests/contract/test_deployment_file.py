@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from breakeven.api import evaluate
-from breakeven.errors import BreakevenError, InputError, NotModelledError, UnknownNameError
+from breakeven.errors import BreakevenError, InputError, UnknownNameError
 from breakeven.kernels import WITHOUT_UNIT, kv_format, kv_names, weight_kernels, weight_names
 from breakeven.messages import text
 from breakeven.origin.resolve import Resolved, resolve, resolve_table
@@ -343,9 +343,14 @@ class TestParallelism:
         assert resolve(flags={**FLAGS, "hardware": "h100-sxm:8", "tp": 4, "dp": 2}).deployment.replicas == 2
         assert "replicas" in refusal(TABLE, flags={"dp": 4})
 
-    def test_data_parallel_attention_of_a_mixture_is_refused_by_name(self) -> None:
-        with pytest.raises(NotModelledError, match="data_parallel_size"):
-            resolve(flags={**FLAGS, "model": "mixtral-8x7b", "hardware": "h100-sxm:8", "tp": 4, "dp": 2})
+    def test_data_parallel_ranks_of_a_mixture_share_a_replica(self) -> None:
+        found = resolve(flags={**FLAGS, "model": "mixtral-8x7b", "hardware": "h100-sxm:8", "tp": 4, "dp": 2}).deployment
+        assert (found.replicas, found.engine.data_parallel_size) == (1, 2)
+        assert resolve(flags={**FLAGS, "model": "mixtral-8x7b", "hardware": "h100-sxm", "tp": 2, "dp": 4}).deployment.hardware.count == 8
+
+    def test_context_parallel_sizes_are_read_by_their_short_names_too(self) -> None:
+        found = resolve(flags={**FLAGS, "model": "deepseek-v3", "hardware": "h200-sxm:16", "tp": 8, "dcp": 4, "pcp": 2}).deployment
+        assert (found.engine.decode_context_parallel_size, found.engine.prefill_context_parallel_size, found.replicas) == (4, 2, 1)
 
     def test_more_stages_than_layers(self) -> None:
         assert "80 layers" in refusal(changed("engine.pipeline_parallel_size", 81))
@@ -451,7 +456,7 @@ def test_every_cache_format_can_be_given_back_by_its_name(name: str) -> None:
 
 
 class TestSettingsWithoutEffect:
-    STATED: ClassVar = {"enable_expert_parallel": True, "max_num_batched_tokens": 1024, "max_model_len": 8192}
+    STATED: ClassVar = {"max_num_batched_tokens": 1024, "max_model_len": 8192}
 
     def test_they_are_said_once_where_they_are_stated(self) -> None:
         lines = [text(warning) for warning in resolve(flags={**FLAGS, **self.STATED}).warnings if warning.key == "warning.without_effect"]

@@ -14,8 +14,10 @@ from breakeven import api
 from breakeven.advice import Explanation, Line
 from breakeven.messages import LANGUAGES, text
 from breakeven.spec.deployment import Deployment
+from breakeven.spec.disaggregation import Disaggregation, PrefillPool
 from breakeven.spec.engine import Engine, Speculative
 from breakeven.spec.model import Model
+from breakeven.spec.parallel import layout
 from breakeven.spec.workload import Acceptance, Workload
 from breakeven.words import line_value
 
@@ -35,10 +37,20 @@ NOT_PLAIN = {("b", "open")}
 OPEN = {"input_tokens": 2000.0, "output_tokens": 300.0, "request_rate": 3.0, "prefix_hit_rate": 0.3}
 
 
-def build(model: str, device: str, *, engine: dict[str, object], **workload: object) -> Deployment:
-    settings = Engine(**engine)
-    devices = settings.tensor_parallel_size * settings.pipeline_parallel_size
-    return Deployment(model=api.model(model), hardware=api.hardware(device, devices), engine=settings, workload=Workload(**workload))
+def build(
+    model: str,
+    device: str,
+    *,
+    engine: dict[str, object],
+    domain: int | None = None,
+    pools: Disaggregation | None = None,
+    **workload: object,
+) -> Deployment:
+    settings, shape = Engine(**engine), api.model(model)
+    hardware = api.hardware(device, layout(shape, settings).devices)
+    if domain is not None:
+        hardware = replace(hardware, device=replace(hardware.device, link_domain=domain))
+    return Deployment(model=shape, hardware=hardware, engine=settings, workload=Workload(**workload), disaggregation=pools)
 
 
 def of(model: Model, workload: dict[str, float]) -> Deployment:
@@ -47,6 +59,8 @@ def of(model: Model, workload: dict[str, float]) -> Deployment:
 
 CLOSED = {"input_tokens": 2000.0, "output_tokens": 300.0, "concurrency": 48.0, "prefix_hit_rate": 0.3}
 DRAFTED = {"speculative": Speculative(method="eagle3", num_speculative_tokens=3)}
+WHOLE = {"enable_expert_parallel": True}
+POOLS = Disaggregation(prefill=PrefillPool(count=8, tensor_parallel_size=4), transfer_bytes_per_s=40e9)
 DEPLOYMENTS = {
     "open": build("llama-3.1-8b", "h100-sxm", engine={}, **OPEN),
     "saturated": build("llama-3.1-8b", "l4", engine={"max_num_seqs": 8}, **{**OPEN, "request_rate": 9.0}),
@@ -64,6 +78,13 @@ DEPLOYMENTS = {
     "compressed": of(hybrid("deepseek_v4"), CLOSED),
     "shared": of(hybrid("gemma3n_text"), CLOSED),
     "stateful": of(hybrid("rwkv6"), CLOSED),
+    "ranks": build("deepseek-v3", "h200-sxm", engine={"data_parallel_size": 16, **WHOLE}, domain=8, **CLOSED),
+    "gathered": build("qwen3-30b-a3b", "h100-sxm", engine={"tensor_parallel_size": 2, "data_parallel_size": 2}, **CLOSED),
+    "whole": build("qwen3-30b-a3b", "h100-sxm", engine={"tensor_parallel_size": 4, **WHOLE}, **OPEN),
+    "dealt": build("deepseek-v3", "h200-sxm", engine={"tensor_parallel_size": 8, "decode_context_parallel_size": 4}, **CLOSED),
+    "cut": build("llama-3.1-70b", "h100-sxm", engine={"tensor_parallel_size": 4, "prefill_context_parallel_size": 2}, domain=4, **OPEN),
+    "pools": build("llama-3.1-70b", "h100-sxm", engine={"tensor_parallel_size": 4}, pools=POOLS, **OPEN),
+    "pools, closed": build("llama-3.1-70b", "h100-sxm", engine={"tensor_parallel_size": 4}, pools=POOLS, **CLOSED),
     "unchunked": build("llama-3.1-8b", "a100-sxm-80", engine={"enable_chunked_prefill": False}, **OPEN),
 }
 MIXED = {

@@ -16,9 +16,9 @@ from breakeven.kernels import kv_kernel
 from breakeven.ledger.room import room
 from breakeven.ledger.shard import shard
 from breakeven.ledger.unified_pages import unified_bytes_per_token
+from breakeven.logged_pool import with_measured_pool
 from breakeven.messages import Message, text
 from breakeven.origin.startup_log import StartupLog, read_log
-from breakeven.pool import with_measured_pool
 from breakeven.spec.deployment import Deployment
 from breakeven.spec.engine import Speculative
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import pytest
 
 from breakeven import api
 from breakeven.spec.deployment import Deployment
+from breakeven.spec.disaggregation import Disaggregation
 from breakeven.spec.engine import Engine
+from breakeven.spec.parallel import layout
 from breakeven.spec.workload import Workload
 
 Build = Callable[..., Deployment]
@@ -21,14 +24,22 @@ def _build(
     replicas: int = 1,
     engine: Mapping[str, object] | None = None,
     drafts: tuple[str, ...] = (),
+    domain: int | None = None,
+    network: float | None = None,
+    pools: Disaggregation | None = None,
     **workload: object,
 ) -> Deployment:
     settings = Engine(**{"enable_prefix_caching": False, **(engine or {})})
+    shape = api.model(model)
+    hardware = api.hardware(device, replicas * layout(shape, settings).devices)
+    if domain is not None:
+        hardware = replace(hardware, device=replace(hardware.device, link_domain=domain))
     return Deployment(
-        model=api.model(model),
-        hardware=api.hardware(device, replicas * settings.tensor_parallel_size * settings.pipeline_parallel_size),
+        model=shape,
+        hardware=replace(hardware, network_bytes_per_s=network),
         engine=settings,
         workload=Workload(**workload),
+        disaggregation=pools,
         drafts={name: api.model(name) for name in drafts},
     )
 

@@ -10,9 +10,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from breakeven import api, catalog
+from breakeven.spec.disaggregation import Disaggregation, PrefillPool
 from breakeven.spec.engine import Speculative
 from breakeven.spec.hardware import Device
-from breakeven.spec.parallel import legal_sizes
+from breakeven.spec.parallel import copies_of_a_head, legal_sizes
 from breakeven.spec.workload import Acceptance, Lengths
 from breakeven.statement import SelfCheckError, check, ledgers
 from breakeven.stats import Range
@@ -70,9 +71,31 @@ def recipes(draw):
             "enable_chunked_prefill": draw(st.booleans()),
             "kv_reserve": draw(st.sampled_from(["grow", "whole"])),
         },
+        "wide": (
+            draw(st.sampled_from([1, 1, 2, 8])),
+            draw(st.booleans()),
+            draw(st.sampled_from([1, 2, 4])),
+            draw(st.sampled_from([1, 1, 2])),
+        ),
+        "domain": draw(st.sampled_from([None, 2, 8])),
+        "pool": draw(st.sampled_from([0, 0, 1, 4])),
         "method": draw(st.sampled_from(METHODS)),
         "k": draw(st.integers(1, 8)),
         "workload": {"prefix_hit_rate": draw(st.sampled_from([None, 0.0, 0.5, 1.0])), "acceptance": accepted, **lengths, **arrivals},
+    }
+
+
+def wide(model, tensor, ranks, whole, dealt, cut):
+    """Sizes of the other kinds of parallelism, as far as the model allows them."""
+    ranks = ranks if model.experts is not None else 1
+    cut = 1 if model.states else cut
+    devices = tensor * ranks * cut
+    return {
+        "tensor_parallel_size": tensor,
+        "data_parallel_size": ranks,
+        "enable_expert_parallel": whole and model.experts is not None and model.experts.count % devices == 0,
+        "decode_context_parallel_size": min(dealt, copies_of_a_head(model, tensor)),
+        "prefill_context_parallel_size": cut,
     }
 
 
@@ -84,12 +107,16 @@ def built(build, recipe, **changes):
     elif method is not None:
         spec = Speculative(method=method, num_speculative_tokens=k, model="qwen2.5-0.5b" if method == "draft_model" else None)
     asked = recipe["engine"]["tensor_parallel_size"]
-    legal = max(size for size in legal_sizes(api.model(recipe["model"])) if size <= asked)
+    model = api.model(recipe["model"])
+    legal = max(size for size in legal_sizes(model) if size <= asked)
+    prefill = PrefillPool(count=recipe["pool"] * legal, tensor_parallel_size=legal) if recipe["pool"] else None
     return build(
         recipe["model"],
         recipe["device"],
         replicas=recipe["replicas"],
-        engine={**recipe["engine"], "tensor_parallel_size": legal, "speculative": spec},
+        engine={**recipe["engine"], **wide(model, legal, *recipe["wide"]), "speculative": spec},
+        domain=recipe["domain"],
+        pools=Disaggregation(prefill=prefill) if prefill is not None else None,
         drafts=("qwen2.5-0.5b",),
         **{**recipe["workload"], **changes},
     )
@@ -109,7 +136,9 @@ def test_the_books_close_on_any_deployment(build, recipe) -> None:
     for book in (books.memory, books.bandwidth, books.compute, books.interconnect):
         for field in fields(book):
             value = getattr(book, field.name)
-            assert value is None or (np.isfinite(value) and value >= 0), field.name
+            for figure in value.values() if isinstance(value, dict) else [value]:
+                assert figure is None or (np.isfinite(figure) and figure >= 0), field.name
+    assert sum(books.interconnect.by_kind.values()) == pytest.approx(books.interconnect.bytes_per_step)
 
 
 @settings(max_examples=40)

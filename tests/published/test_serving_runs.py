@@ -4,7 +4,7 @@ Floors are a little looser than what the priors reach today (12.5 % median, 40 %
 rows with each one's own group left out reaches 14.5 and 44 %). Bettering them is the calibration's work.
 
 The rows are cleaned as their publishers' encoding needs: parallel labels of mixtures lie, one run is exported twice, and some
-rows run speculation unlabelled. Rows with attention over data-parallel ranks are left out: that is not modelled.
+rows run speculation unlabelled. Rows with attention over data-parallel ranks, and rows of two pools, are told apart.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import pytest
 from breakeven import catalog
 from breakeven.evaluator import evaluate
 from breakeven.spec.deployment import Deployment
+from breakeven.spec.disaggregation import Disaggregation, PrefillPool
 from breakeven.spec.engine import Engine
 from breakeven.spec.hardware import Hardware
 from breakeven.spec.model import Model
@@ -31,6 +32,8 @@ Row = Mapping[str, str]
 ModelOf = Callable[[str], Model | None]
 NEEDED = ("silicon_tpot_ms", "silicon_ttft_ms", "concurrency", "isl", "osl")
 DEVICES = {"h100_sxm": "h100-sxm", "h200_sxm": "h200-sxm", "b200_sxm": "b200-sxm", "b300_sxm": "b300-sxm"}
+RACKS = {"gb200": "gb200", "gb300": "gb300"}
+"""Racks of which only runs over two pools are taken."""
 WEIGHTS = {"fp8": "fp8", "fp8_block": "fp8", "nvfp4": "nvfp4", "fp4": "nvfp4", "int4_wo": "int4", "": None}
 SAME_RUN = (
     "backend",
@@ -69,6 +72,14 @@ def devices(row: Row) -> int | None:
     return tp if tp == dp and experts == tp * dp else None
 
 
+def ranks(row: Row) -> int | None:
+    """Devices, and as many ranks, of a run whose attention is data parallel; None where it is not, or the label makes no sense."""
+    tp, dp, moe_tp, moe_ep = (int(row[name] or 1) for name in ("tp_size", "attention_dp_size", "moe_tp_size", "moe_ep_size"))
+    if tp != 1 or dp <= 1:
+        return None
+    return {(64, 8, 8): 8, (16, 4, 4): 4}.get((dp, moe_tp, moe_ep), dp if moe_tp * moe_ep == dp else None)
+
+
 def speculates(row: Row) -> bool:
     """TensorRT-LLM runs of DeepSeek that draft without saying so: 1.6 times as fast as equal runs days apart."""
     version, deepseek = row["backend_version"], "DeepSeek" in row["model_path"]
@@ -81,13 +92,13 @@ def is_slow_era(row: Row) -> bool:
     return row["backend"] == "trtllm" and row["backend_version"].startswith("1.3") and "R1" in row["model_path"]
 
 
-def rows(shared: Path) -> Iterator[tuple[Row, int]]:
+def rows(shared: Path, devices_of: Callable[[Row], int | None] = devices) -> Iterator[tuple[Row, int]]:
     seen: set[tuple[str, ...]] = set()
     with (shared / "data" / "silicon_e2e.csv").open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             if row["mode"] != "agg" or row["system"] not in DEVICES or not all(row[name] for name in NEEDED):
                 continue
-            count, run = devices(row), tuple(row[name] for name in SAME_RUN)
+            count, run = devices_of(row), tuple(row[name] for name in SAME_RUN)
             if count is None or run in seen or speculates(row) or is_slow_era(row):
                 continue
             seen.add(run)
@@ -112,7 +123,7 @@ def deployment(row: Row, count: int, model: Model) -> Deployment:
     )
     return Deployment(
         model=replace(model, stored={}, kv_scheme=None),
-        hardware=Hardware(device=catalog.load("hardware", DEVICES[row["system"]]), count=count),
+        hardware=Hardware(device=catalog.load("hardware", (DEVICES | RACKS)[row["system"]]), count=count),
         engine=engine,
         workload=Workload(input_tokens=float(row["isl"]), output_tokens=float(row["osl"]), concurrency=float(row["concurrency"])),
     )
@@ -136,6 +147,83 @@ def runs(shared: Path, model_of: ModelOf) -> list[Run]:
             )
         )
     return found
+
+
+def errors_over(pairs: list[tuple[Row, Deployment]]) -> Array:
+    found = [float(row["silicon_tpot_ms"]) * 1e-3 / float(evaluate(d).tpot_s) for row, d in pairs]
+    return np.log(np.array(found))
+
+
+def test_runs_with_data_parallel_attention_are_nearer_as_what_they_are(shared: Path, model_of: ModelOf) -> None:
+    # Gained: 31 runs. Today 18.7 % median (34 % as tensor parallelism), a sixth too slow: the batches of the ranks are not recorded.
+    as_tensor, as_ranks = [], []
+    for row, count in rows(shared, ranks):
+        model = model_of(row["model_path"])
+        if model is None:
+            continue
+        d = deployment(row, count, model)
+        whole = int(row["moe_ep_size"] or 1) > 1
+        engine = replace(d.engine, tensor_parallel_size=1, data_parallel_size=count, enable_expert_parallel=whole)
+        as_tensor.append((row, d))
+        as_ranks.append((row, replace(d, engine=engine)))
+    plain, found = errors_over(as_tensor), errors_over(as_ranks)
+    assert len(found) >= 31
+    assert percent(found, 0.5) < 24.0 < 28.0 < percent(plain, 0.5)
+    assert abs(float(np.median(found))) < 0.22
+
+
+def test_runs_with_whole_experts_are_not_further_off_at_the_tail(shared: Path, model_of: ModelOf) -> None:
+    # 413 runs. Today 27.5 and 50 %; as parts of every expert 22.5 and 59 %. Fits of them found no imbalance; none is tuned to them.
+    parted, whole = [], []
+    for row, count in rows(shared):
+        model = model_of(row["model_path"])
+        if model is not None and model.experts is not None and int(row["moe_ep_size"] or 1) > 1:
+            d = deployment(row, count, model)
+            parted.append((row, d))
+            whole.append((row, replace(d, engine=replace(d.engine, enable_expert_parallel=True))))
+    one, two = errors_over(parted), errors_over(whole)
+    assert len(two) > 400
+    assert percent(two, 0.9) < percent(one, 0.9) and percent(two, 0.5) < 33.0
+
+
+def side(row: Row, name: str, mixture: bool) -> tuple[int, dict[str, object]] | None:
+    """Devices of a pool and how they are split; None where its workers are not stated or the label makes no sense."""
+    workers, tp, dp, moe_tp, moe_ep = (
+        int(row[f"{name}_{key}"] or 0) for key in ("num_workers", "tp_size", "attention_dp_size", "moe_tp_size", "moe_ep_size")
+    )
+    group = max(moe_tp, 1) * max(moe_ep, 1) if mixture else tp
+    known = {(1, group): (1, group), (group, group): (1, group), (group, 1): (group, 1), (group, 0): (group, 1)}
+    split = known.get((tp, dp)) or ((tp, dp) if tp * dp == group else None)
+    if not workers or split is None:
+        return None
+    sizes = {"tensor_parallel_size": split[0], "data_parallel_size": split[1] if mixture else 1}
+    return workers * split[0] * split[1], {**sizes, "enable_expert_parallel": mixture and moe_ep > 1}
+
+
+def pooled(shared: Path, model_of: ModelOf) -> Iterator[tuple[Row, Deployment]]:
+    seen: set[tuple[str, ...]] = set()
+    with (shared / "data" / "silicon_e2e.csv").open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            model = model_of(row["model_path"]) if row["mode"] == "disagg" and all(row[name] for name in NEEDED) else None
+            run = tuple(value for key, value in row.items() if key not in ("id", "measured_date", "origin", "image"))
+            if model is None or row["system"] not in (*DEVICES, *RACKS) or run in seen:
+                continue
+            seen.add(run)
+            mixture = model.experts is not None
+            prompts, tokens = side(row, "prefill", mixture), side(row, "decode", mixture)
+            if prompts is not None and tokens is not None:
+                d = deployment(row, tokens[0], model)
+                pool = Disaggregation(prefill=PrefillPool(count=prompts[0], **prompts[1]))
+                yield row, replace(d, engine=replace(d.engine, **tokens[1]), disaggregation=pool)
+
+
+def test_runs_over_two_pools_are_nearer_as_what_they_are(shared: Path, model_of: ModelOf) -> None:
+    # Gained: 264 runs. Today 23.6 and 53 %; with the prompts beside the tokens of the decode pool 47 and 192 %.
+    pairs = list(pooled(shared, model_of))
+    two, one = errors_over(pairs), errors_over([(row, replace(d, disaggregation=None)) for row, d in pairs])
+    assert len(two) >= 250
+    assert percent(two, 0.5) < 30.0 < 40.0 < percent(one, 0.5)
+    assert percent(two, 0.9) < 65.0
 
 
 def percent(errors: Array, quantile: float) -> float:

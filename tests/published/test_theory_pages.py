@@ -17,18 +17,21 @@ FORMULAS = (
     "ledger.bandwidth",
     "ledger.compute",
     "ledger.draft",
+    "ledger.experts",
     "ledger.interconnect",
     "ledger.memory",
     "ledger.prefill",
     "ledger.room",
     "ledger.step",
+    "ledger.wire",
+    "pools",
 )
 """Modules of which every public function stands on a page."""
 
 
 def names_on(root: Path) -> list[tuple[str, str]]:
     pages = sorted((root / "docs" / "theory").glob("*.md"))
-    assert len(pages) == 12
+    assert len(pages) == 13
     return [(module, name) for page in pages for module, name in NAMED.findall(page.read_text(encoding="utf-8"))]
 
 
@@ -48,7 +51,9 @@ def test_every_formula_is_on_a_page(root: Path, module: str) -> None:
     assert public - {name for page_module, name in names_on(root) if page_module == module} == set()
 
 
-@pytest.mark.parametrize("heading", ["memory", "bandwidth", "compute", "interconnect", "step", "operating-point", "speculation", "levers"])
+@pytest.mark.parametrize(
+    "heading", ["memory", "bandwidth", "compute", "interconnect", "parallelism", "step", "operating-point", "speculation", "levers"]
+)
 def test_a_page_gives_source_and_place(root: Path, heading: str) -> None:
     text = (root / "docs" / "theory" / f"{heading}.md").read_text(encoding="utf-8")
     assert "```text" in text and "Code: `" in text and re.search(r"\b(19|20)\d\d\b|\bfit\b|\bsheet\b", text)

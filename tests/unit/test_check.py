@@ -127,7 +127,6 @@ NOT_MODELLED = [
     (drafting(method="suffix"), "suffix"),
     (accepted(Acceptance(length=2.0, method="medusa")), "medusa"),
     (engine(dtype="float32"), "float32"),
-    ({"model": "mixtral-8x7b", "count": 8, **engine(data_parallel_size=2)}, "data_parallel_size"),
 ]
 
 

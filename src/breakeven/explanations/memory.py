@@ -26,20 +26,24 @@ def _weights(p: Point) -> list[Line]:
     terms = added(f"{count(n)}·{number(w)} B" for w, n in by_bytes.items())
     if s.model.beside_bytes:
         terms += f" + {size(s.model.beside_bytes)}"
-    found = [
-        line(
-            "weights",
-            "memory.weights",
-            "Σ N·w/(TP·PP)",
-            f"({terms})/({s.tensor_parallel}·{s.pipeline_parallel})",
-            r.weight_bytes,
-            "bytes",
-        )
-    ]
+    formula, numbers = "Σ N·w/(TP·PP)", f"({terms})/({s.tensor_parallel}·{s.pipeline_parallel})"
+    if s.layout.expert_shards != s.tensor_parallel and s.model.experts is not None:
+        formula, numbers = "Σ N·w/(TP·PP) + N_experts·w/(TP·PCP·DP·PP)", _dealt_weights(s)
+    found = [line("weights", "memory.weights", formula, numbers, r.weight_bytes, "bytes")]
     if r.draft_bytes:
         stored = f"{count(r.draft_bytes * s.tensor_parallel / 2)}·2 B/{s.tensor_parallel}"
         found.append(line("draft", "memory.draft", "N_draft·2/TP", stored, r.draft_bytes, "bytes"))
     return found
+
+
+def _dealt_weights(s: Shard) -> str:
+    """Weights where the experts are shared by more devices than the rest."""
+    counts = {name: float(n) for name, n in memory.counts_by_class(s.model).items()}
+    by_bytes = grouped((s.kernels[name].bytes, n) for name, n in counts.items() if name != "experts")
+    terms = added(f"{count(n)}·{number(w)} B" for w, n in by_bytes.items())
+    split = s.layout
+    over = f"({split.tensor}·{split.prefill_context}·{split.ranks}·{split.pipeline})"
+    return f"({terms})/({split.tensor}·{split.pipeline}) + {count(counts['experts'])}·{number(s.kernels['experts'].bytes)} B/{over}"
 
 
 def _cache(p: Point, d: Deployment) -> list[Line]:
@@ -49,19 +53,29 @@ def _cache(p: Point, d: Deployment) -> list[Line]:
     if drafted:
         terms.append(size(drafted))
     held = tokens_held(p.demand, engine.kv_reserve == "whole")
-    lookahead = p.rows if engine.speculative is not None else 0
-    tokens = middle(held) + lookahead + (engine.block_size - 1) / 2
+    lookahead, block = p.rows if engine.speculative is not None else 0, engine.block_size * s.layout.cache_shards
+    tokens = middle(held) + lookahead + (block - 1) / 2
+    over = "(PP·DCP·PCP)" if s.layout.cache_shards > 1 else "PP"
     return [
-        line("κ", "memory.kappa", "Σ layers·heads·(k + v)·bytes/PP", staged(p, added(terms) or "0 B"), r.kv_bytes_per_token, "bytes"),
+        line(
+            "κ",
+            "memory.kappa",
+            f"Σ layers·heads·(k + v)·bytes/{over}",
+            staged(p, dealt(p, added(terms)) or "0 B"),
+            r.kv_bytes_per_token,
+            "bytes",
+        ),
         line(
             "t",
             "memory.held",
             "tokens + r + (block − 1)/2",
-            f"{number(held)} + {lookahead} + ({engine.block_size} − 1)/2",
+            f"{number(held)} + {lookahead} + ({block} − 1)/2",
             tokens,
             "number",
         ),
-        line("K(t)", "memory.sequence", "Σ κ·min(t, window)/PP", staged(p, cache_terms(p, tokens, drafted)), r.sequence_bytes, "bytes"),
+        line(
+            "K(t)", "memory.sequence", f"Σ κ·min(t, window)/{over}", staged(p, cache_terms(p, tokens, drafted)), r.sequence_bytes, "bytes"
+        ),
     ]
 
 
@@ -78,19 +92,25 @@ def staged(p: Point, terms: str) -> str:
     return f"({terms})/{p.shard.pipeline_parallel}" if p.shard.pipeline_parallel > 1 else terms
 
 
+def dealt(p: Point, terms: str) -> str:
+    """Cache bytes, of which a device has its part where the tokens of a sequence are dealt out."""
+    shards = p.shard.layout.cache_shards
+    return f"({terms})/{shards}" if shards > 1 and terms else terms
+
+
 def cache_terms(p: Point, tokens: object, drafted: float = 0.0) -> str:
     """Cache bytes of a sequence of so many tokens, by what each group of layers keeps of them, and its constant states."""
     s, at = p.shard, middle(tokens)
     groups = [g for g in s.model.attention if not g.shares_kv]
     kept = _terms(s, at, ((g, middle(memory.entries(g, at))) for g in groups), {at: drafted} if drafted else {})
-    return " + ".join(term for term in (kept, size(s.state_bytes) if s.state_bytes else "") if term)
+    return " + ".join(term for term in (dealt(p, kept), size(s.state_bytes) if s.state_bytes else "") if term)
 
 
 def read_terms(p: Point, tokens: object) -> str:
     """Cache bytes that a step reads for a sequence of so many tokens, and its constant states, read and written."""
     s, at = p.shard, middle(tokens)
     read = _terms(s, at, ((g, middle(memory.entries_attended(g, at))) for g in s.model.attention), {})
-    return " + ".join(term for term in (read, f"2·{size(s.state_bytes)}" if s.state_bytes else "") if term)
+    return " + ".join(term for term in (dealt(p, read), f"2·{size(s.state_bytes)}" if s.state_bytes else "") if term)
 
 
 def _terms(s: Shard, at: float, groups: Iterable[tuple[Attention, float]], more: Mapping[float, float]) -> str:
@@ -107,7 +127,7 @@ def _terms(s: Shard, at: float, groups: Iterable[tuple[Attention, float]], more:
 
 
 def _room(p: Point, d: Deployment) -> list[Line]:
-    r, block = p.room, d.engine.block_size
+    r, block, ranks = p.room, d.engine.block_size * p.shard.layout.cache_shards, p.shard.layout.ranks
     capacity, share = size(d.hardware.device.capacity_bytes), number(d.engine.gpu_memory_utilization)
     taken = f"{size(r.weight_bytes + r.draft_bytes)} − {size(r.reserve_bytes)}"
     formula, pool = "max(0, capacity·utilisation − weights − reserve)", f"max(0, {capacity}·{share} − {taken})"
@@ -117,8 +137,9 @@ def _room(p: Point, d: Deployment) -> list[Line]:
     fits = f"{number(r.pool_tokens)}·{size(r.kv_bytes_per_token)}/{size(r.sequence_bytes)}"
     if not r.kv_bytes_per_token:  # states alone: tokens take no room, sequences do
         blocks, fits = "0", f"{size(r.pool_bytes)}/{size(r.sequence_bytes)}"
+    fits += f"·{ranks}" if ranks > 1 else ""
     return [
         line("pool", "memory.pool", formula, pool, r.pool_bytes, "bytes"),
         line("pool tokens", "memory.tokens", "floor(pool/(κ·block))·block", blocks, r.pool_tokens, "number"),
-        line("fits", "memory.fits", "pool tokens·κ/K(t)", fits, r.fits_sequences, "number"),
+        line("fits", "memory.fits", "pool tokens·κ/K(t)" + ("·DP" if ranks > 1 else ""), fits, r.fits_sequences, "number"),
     ]

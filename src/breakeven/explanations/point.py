@@ -9,6 +9,7 @@ from breakeven.arithmetic import line, middle, number, span
 from breakeven.draws import MEDIAN
 from breakeven.evaluator import Point, curve, evaluate
 from breakeven.ledger.step import step_time
+from breakeven.pools import Pool
 from breakeven.spec.deployment import Deployment
 
 
@@ -37,6 +38,7 @@ class Median:
 def median(p: Point) -> Median:
     """The numbers of a point in the median world."""
     wait = middle(p.wait_s)
+    before = middle(p.prompt_wait_s)
     ttft = middle(p.ttft_s) if p.ttft_s is not None else 0.0
     return Median(
         rate=middle(p.request_rate) / p.replicas if p.request_rate is not None else 0.0,
@@ -47,7 +49,7 @@ def median(p: Point) -> Median:
         share=middle(p.prefill_share),
         step_s=middle(p.step_s),
         tpot_s=middle(p.tpot_s),
-        ttft_s=ttft - wait if wait < float("inf") else float("inf"),
+        ttft_s=ttft - wait - before if wait < float("inf") else float("inf"),
         wait_s=wait,
     )
 
@@ -129,10 +131,13 @@ def _first_token(p: Point, m: Median) -> list[Line]:
         return []
     if m.wait_s == float("inf"):
         return [line("TTFT", "operating_point.ttft", "without bound: the queue grows", "", p.ttft_s, "time")]
-    e = p.efficiencies
+    e, ranks = p.efficiencies, p.shard.layout.ranks
+    if p.pool is not None:
+        return _first_token_of_pools(p, p.pool, m)
     whole = m.decode_s + m.ttft_s
     f = 1.0 if p.demand.mode == "pinned" else m.decode_s / whole
     others = {"open": m.rate * whole, "closed": max(_active(p, m) - 1.0, 0.0), "pinned": max(m.batch - 1.0, 0.0)}[p.demand.mode]
+    others /= ranks
     busy = f"1 + {number(e.ttft_burst)}·{number(others)}/2 + {number(e.ttft_queue)}·{number(others)}·(1 − {number(f)})"
     numbers = f"{span(e.ttft_start_s)} + {number(e.ttft_steps)}·{span(m.step_s)} + {span(p.prefill_alone_s)}·({busy})"
     formula = "t₀ + t_w·t_step + T_pf·(1 + β·others/2 + μ·others·(1 − f))"
@@ -145,6 +150,38 @@ def _first_token(p: Point, m: Median) -> list[Line]:
         *_waits(p, m),
         line("TTFT", "operating_point.ttft", "TTFT₀ + wait", f"{span(m.ttft_s)} + {span(m.wait_s)}", p.ttft_s, "time"),
     ]
+
+
+def _first_token_of_pools(p: Point, pool: Pool, m: Median) -> list[Line]:
+    """TTFT over two pools: the prompt, what of the transfer is not hidden, one step, and the waits for a place in either pool."""
+    served = f"{span(p.efficiencies.ttft_start_s)} + {span(pool.alone_s)} + {span(pool.exposed_s)} + {span(m.step_s)}"
+    formula = "t₀ + T_pf + exposed + t_step"
+    found = []
+    if p.demand.mode == "closed":
+        others, f = max(_active(p, m) - 1.0, 0.0), m.decode_s / (m.decode_s + m.ttft_s) if m.decode_s else 0.0
+        places = pool.servers / p.replicas
+        behind = f"max({number(others)}·(1 − {number(f)}) + 1 − {number(places)}, 0)"
+        queue = f"{behind}/{number(places)}·{span(pool.busy_s)}·{number(pool.variability)}"
+        floor = f"{number(others + 1.0)}·{p.replicas}/{number(pool.max_rate)} − {span(m.decode_s)}"
+        formula, served = f"max({formula} + queue, C_act·replicas/λ_pool − D)", f"max({served} + {queue}, {floor})"
+    found.append(line("TTFT₀", "operating_point.ttft_served", formula, served, m.ttft_s, "time"))
+    total = f"{span(m.ttft_s)} + {span(p.prompt_wait_s)} + {span(m.wait_s)}"
+    return [
+        *found,
+        *_pool_wait(p, pool),
+        *_waits(p, m),
+        line("TTFT", "operating_point.ttft", "TTFT₀ + pool wait + wait", total, p.ttft_s, "time"),
+    ]
+
+
+def _pool_wait(p: Point, pool: Pool) -> list[Line]:
+    if p.demand.mode != "open" or p.demand.rate is None:
+        return []
+    busy = middle(p.demand.rate) * p.replicas * middle(pool.busy_s) / pool.servers
+    places = f"{number(busy)}^((2·({pool.servers} + 1))^0.5 − 1)/({pool.servers}·(1 − {number(busy)}))"
+    numbers = f"{places}·{span(pool.busy_s)}·{number(pool.variability)}"
+    formula = "ρ^(√(2(c + 1)) − 1)/(c·(1 − ρ))·T_pf·(1 + C²)/2"
+    return [line("pool wait", "operating_point.pool_wait", formula, numbers, p.prompt_wait_s, "time")]
 
 
 def _waits(p: Point, m: Median) -> list[Line]:
@@ -167,6 +204,8 @@ def _most(p: Point, m: Median) -> list[Line]:
         formula = "replicas·τ·b_cap/(t_step(b_cap)·O + τ·b_cap·T_taken)"
         top = f"{number(m.tau)}·{number(full)}"
         numbers = f"{p.replicas}·{top}/({span(step_at(p, full))}·{number(m.output)} + {top}·{span(p.interference_s)})"
+        if p.pool is not None:
+            formula, numbers = f"min({formula}, λ_pool)", f"min({numbers}, {number(p.pool.max_rate)})"
     return [
         line("λ_max", "operating_point.lambda_max", formula, numbers, p.max_request_rate, "number"),
         line(

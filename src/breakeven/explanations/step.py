@@ -8,10 +8,10 @@ from breakeven.draws import MEDIAN
 from breakeven.evaluator import Point
 from breakeven.explanations.traffic import compute_terms, read_expression, row_expression
 from breakeven.kernels import matmul_rate
-from breakeven.ledger import memory
-from breakeven.ledger.step import attention_flop, attention_launches_s, parts
+from breakeven.ledger import memory, wire
+from breakeven.ledger.step import attention_flop, attention_launches_s, expert_rows, extra_context, parts
 from breakeven.spec.deployment import Deployment
-from breakeven.statement import covered, stage_batch
+from breakeven.statement import covered, routed_batch, stage_batch
 
 FORMULAS = {
     "dense": "smoothmax((Σ bytes/φ)/(BW·η), n·(Σ FLOP·δ/F)/η_f)",
@@ -40,10 +40,38 @@ def lines(p: Point, d: Deployment) -> list[Line]:
         found.append(line("u", "step.factor", "1 + bookkeeping of prefix caching", kept, p.time_factor, "number"))
     for name, seconds in share.items():
         if seconds > 0:
-            formula = FORMULAS[name] if middle(p.time_factor) == 1.0 else f"u·({FORMULAS[name]})"
+            formula = _formula(p, name) if middle(p.time_factor) == 1.0 else f"u·({_formula(p, name)})"
             found.append(line(f"t_{name}", f"step.t_{name}", formula, stretched(p, written[name](p, d)), seconds, "time"))
+    found += _sent(p)
     total = " + ".join(span(seconds) for seconds in share.values() if seconds > 0)
     return [*found, line("t_step", "step.t_step", "Σ parts", total, p.step_s, "time")]
+
+
+def _sent(p: Point) -> list[Line]:
+    """Bytes of a row that are sent to whole experts and back, by their formula."""
+    s, kinds = p.shard, wire.wire(p.shard)
+    if "all_to_all" not in kinds or s.model.experts is None:
+        return []
+    layers, hidden, group = wire.mixture_layers(s), s.model.hidden, s.layout.expert_shards
+    if s.layout.expert_parallel > 1:
+        hit = f"{group}·(1 − (1 − 1/{group})^{s.model.experts.top_k})·(1 − 1/{group})"
+        numbers = f"{layers}·{hit}·{hidden}·({number(wire.dispatch_bytes(s))} B + 2 B)/{s.tensor_parallel}"
+        formula = "L_moe·hit·h·(w_d + 2)/TP, hit = G·(1 − (1 − 1/G)^top_k)·(1 − 1/G)"
+    else:
+        formula, numbers = "L_moe·4·h·(DP − 1)", f"{layers}·4·{hidden} B·({s.layout.ranks} − 1)"
+    return [line("exchange/row", "interconnect.exchange", formula, numbers, kinds["all_to_all"].bytes, "bytes")]
+
+
+def _formula(p: Point, name: str) -> str:
+    """A part's formula, with the terms that this layout has."""
+    s = p.shard
+    if name == "communication" and (
+        s.layout.prompt_ranks > 1 or s.layout.cache_shards > 1 or s.layout.devices > (s.link_domain or s.layout.devices)
+    ):
+        return "n·Σ link bytes/(link·η_link) + n·Σ network bytes/(network·η_net)"
+    if name == "attention" and s.layout.ranks > 1:
+        return FORMULAS[name].replace("b·", "(b + m(DP)·c_v·√b)·", 1)
+    return FORMULAS[name]
 
 
 def stretched(p: Point, expression: str) -> str:
@@ -68,35 +96,64 @@ def _experts(p: Point, d: Deployment) -> str:
     read = f"{number(covered(p))}·({size(s.expert_bytes)}/{number(s.expert_bytes / s.expert_effective_bytes)})"
     pair = (middle(kernel.delta(device.family, MEDIAN)), matmul_rate(device, kernel.compute))
     rate = f"({byte_rate(s.bandwidth_bytes_per_s)}·{number(e.bandwidth_experts)})"
-    return f"smoothmax({read}/{rate}, {_rows(p)}·({compute_terms({pair: s.expert_flop_per_row})})/{number(e.mfu_decode)})"
+    rows = number(expert_rows(p.cost, routed_batch(p)))
+    return f"smoothmax({read}/{rate}, {rows}·({compute_terms({pair: s.expert_flop_per_row})})/{number(e.mfu_decode)})"
 
 
 def _attention(p: Point, d: Deployment) -> str:
     s, e, context = p.shard, p.efficiencies, p.demand.context_tokens
-    cache = memory.kv_read_bytes(s.model, s.kv, context, tensor_parallel=s.tensor_parallel)
+    cache = memory.kv_read_bytes(s.model, s.kv, context, tensor_parallel=s.tensor_parallel) / s.layout.cache_shards
+    more = f" + {number(extra_context(p.cost, stage_batch(p)))}" if s.layout.ranks > 1 else ""
+    sequences = f"({number(stage_batch(p))}{more})" if more else number(stage_batch(p))
     rate = f"{byte_rate(s.bandwidth_bytes_per_s)}·{number(e.bandwidth_kv)}"
     read = f"{size(cache)}/({rate}·{number(s.kv_phi)})" + (f" + 2·{size(s.state_bytes)}/({rate})" if s.state_bytes else "")
     made = f"{flop(attention_flop(s, context, p.rows))}/({flop_rate(s.flops_16_bit)}·{number(e.prefill_mfu_attention)})"
-    return f"{number(stage_batch(p))}·smoothmax({read}, {made})·(1 + {number(e.width_penalty)}·({p.rows} − 1))"
+    return f"{sequences}·smoothmax({read}, {made})·(1 + {number(e.width_penalty)}·({p.rows} − 1))"
 
 
-def wire_expression(p: Point, tokens: str) -> str:
+def wire_expression(p: Point, tokens: str, *, prompt: bool = False) -> str:
     """Seconds that the exchange of so many rows takes."""
     s, e = p.shard, p.efficiencies
+    kinds = wire.wire(s, prompt=prompt)
+    if any(kind not in ("all_reduce", "pipeline") or sent.network for kind, sent in kinds.items()) or s.layout.prompt_ranks > 1:
+        return _kinds_expression(p, kinds, tokens)
     tp, pp, hidden = s.tensor_parallel, s.pipeline_parallel, s.model.hidden
     sent = f"2·{s.model.layers}·4·{hidden}·({tp} − 1)/{tp}" + (f" + 2·{hidden}·({pp} − 1)" if pp > 1 else "")
     return f"{tokens}·({sent})/({byte_rate(s.link_bytes_per_s)}·{number(e.link_efficiency)})"
+
+
+def _kinds_expression(p: Point, kinds: wire.Wire, tokens: str) -> str:
+    s, e = p.shard, p.efficiencies
+    link, network = ([size(part) for part in parts if part] for parts in zip(*((x.link, x.network) for x in kinds.values()), strict=True))
+    terms = [f"{tokens}·({' + '.join(link)})/({byte_rate(s.link_bytes_per_s)}·{number(e.link_efficiency)})"] if link else []
+    if network:
+        terms.append(f"{tokens}·({' + '.join(network)})/({byte_rate(middle(s.network_bytes_per_s))}·{number(e.network_efficiency)})")
+    return f"({' + '.join(terms)})" if len(terms) > 1 else terms[0]
 
 
 def _communication(p: Point, d: Deployment) -> str:
     return wire_expression(p, _rows(p))
 
 
-def messages_expression(p: Point) -> str:
+def messages_expression(p: Point, *, prompt: bool = False) -> str:
     """Seconds of the messages of a step, whatever their length."""
     s = p.shard
+    more = _more_messages(p, prompt)
     hops = f" + {s.pipeline_parallel} − 1" if s.pipeline_parallel > 1 else ""
-    return f"(2·{s.model.layers}·log2({s.tensor_parallel}){hops})·{span(p.efficiencies.allreduce_s)}"
+    return f"(2·{s.model.layers}·log2({s.tensor_parallel}){hops})·{span(p.efficiencies.allreduce_s)}{more}"
+
+
+def _more_messages(p: Point, prompt: bool) -> str:
+    """Messages of exchanges between ranks, and of a cache that is dealt out."""
+    s, e, found = p.shard, p.efficiencies, ""
+    ranks = s.layout.prompt_ranks if prompt else s.layout.ranks
+    shards = s.layout.prefill_context if prompt else s.layout.cache_shards
+    if ranks > 1:
+        each = span(e.alltoall_s) if s.layout.expert_parallel > 1 else f"{span(e.allreduce_s)}·log2({ranks})"
+        found += f" + 2·{wire.mixture_layers(s)}·{each}"
+    if shards > 1:
+        found += f" + 2·{sum(g.layers for g in s.model.attention)}·{span(e.allreduce_s)}·log2({shards})"
+    return found
 
 
 def _fixed(p: Point, d: Deployment) -> str:
@@ -106,7 +163,7 @@ def _fixed(p: Point, d: Deployment) -> str:
     terms = [span(e.host_s), f"{number(model.launch_layers)}·({layer})"]
     if model.experts is not None:
         terms.append(f"{model.experts.layers}·{span(e.moe_layer_s)}")
-    if s.tensor_parallel * s.pipeline_parallel > 1:
+    if s.layout.devices > 1:
         terms.append(messages_expression(p))
     logits = p.rows * model.vocabulary * e.logit_bytes / s.tensor_parallel / s.bandwidth_bytes_per_s
     sequence = [
@@ -137,6 +194,6 @@ def _speculation(p: Point, d: Deployment) -> str:
     )
     found = f"{span(first)} + {k}·{span(passes / k)} + smoothmax({read}, {number(stage_batch(p))}·{made})"
     if middle(cost.draft_experts_read_s) and s.model.experts is not None:
-        share = f"(1 − (1 − {s.model.experts.top_k}/{s.model.experts.count})^{number(stage_batch(p))})"
+        share = f"(1 − (1 − {s.model.experts.top_k}/{s.model.experts.count})^{number(routed_batch(p))})"
         found += f" + {k}·{share}·{size(middle(cost.draft_experts_read_s) * rate / k)}/{bandwidth}"
     return found

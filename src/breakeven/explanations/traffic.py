@@ -12,10 +12,12 @@ from breakeven.evaluator import Point
 from breakeven.explanations.memory import read_terms
 from breakeven.kernels import by_family, matmul_rate
 from breakeven.ledger import compute, memory
-from breakeven.ledger.step import attention_flop
+from breakeven.ledger.bandwidth import coverage, effective_tokens
+from breakeven.ledger.experts import expected_maximum
+from breakeven.ledger.step import attention_flop, expert_rows
 from breakeven.spec.deployment import Deployment
-from breakeven.spec.model import Model
-from breakeven.statement import covered, read_bytes, ridge_batch, ridge_rows, stage_batch, step_flop
+from breakeven.spec.model import Experts, Model
+from breakeven.statement import covered, read_bytes, ridge_batch, ridge_rows, routed_batch, stage_batch, step_flop
 
 READ = ("attention", "mlp", "other", "head")
 MULTIPLIED = ("attention", "mlp", "head")
@@ -50,8 +52,7 @@ def _bytes(p: Point) -> list[Line]:
     found = []
     experts = s.model.experts
     if experts is not None:
-        numbers = f"1 − (1 − {experts.top_k}/{experts.count})^({number(b)}·(1 + {number(p.efficiencies.expert_sharing)}·({p.rows} − 1)))"
-        found.append(line("coverage", "bandwidth.coverage", "1 − (1 − top_k/E)^(b·(1 + ν·(r − 1)))", numbers, covered(p), "number"))
+        found += _coverage(p, experts)
         dense += f" + {size(s.expert_bytes)}·{number(covered(p))}"
     return [
         *found,
@@ -62,16 +63,50 @@ def _bytes(p: Point) -> list[Line]:
     ]
 
 
+def _coverage(p: Point, experts: Experts) -> list[Line]:
+    """Share of the experts that a step reads; of expert parallelism, what the busiest device reads of its own."""
+    staged, sharing, devices = middle(routed_batch(p)), p.efficiencies.expert_sharing, p.shard.layout.expert_parallel
+    awake = middle(coverage(effective_tokens(staged, p.rows, sharing), experts.top_k, experts.count))
+    numbers = f"1 − (1 − {experts.top_k}/{experts.count})^({number(staged)}·(1 + {number(sharing)}·({p.rows} − 1)))"
+    found = [line("coverage", "bandwidth.coverage", "1 − (1 − top_k/E)^(b·(1 + ν·(r − 1)))", numbers, awake, "number")]
+    if devices > 1:
+        spread = f"{number(expected_maximum(devices))}·({number(awake)}·(1 − {number(awake)})·{devices}/{experts.count})^0.5"
+        formula = "min(1, p + m(G)·√(p·(1 − p)·G/E)), p = coverage"
+        found.append(line("busiest", "bandwidth.busiest", formula, f"min(1, {number(awake)} + {spread})", covered(p), "number"))
+        found.append(_load(p, experts, staged))
+    return found
+
+
+def _load(p: Point, experts: Experts, staged: float) -> Line:
+    """Rows of the busiest device over the mean."""
+    devices, rows = p.shard.layout.expert_parallel, staged * p.rows
+    spread = f"{number(expected_maximum(devices))}·(({devices} − 1)/({number(rows)}·{experts.top_k}))^0.5"
+    numbers = f"min({devices}, {number(p.shard.expert_skew)}·(1 + {spread}))"
+    formula = "min(G, s·(1 + m(G)·√((G − 1)/(n·top_k))))"
+    return line("load", "bandwidth.load", formula, numbers, middle(expert_rows(p.cost, staged)) / rows, "number")
+
+
+def row_share(p: Point) -> float:
+    """Rows that the experts' FLOP are counted for, over those of one rank."""
+    return middle(expert_rows(p.cost, routed_batch(p)) / (stage_batch(p) * p.rows))
+
+
 def _flop(p: Point) -> list[Line]:
     s, b, model = p.shard, stage_batch(p), p.shard.model
     linear, attention = (middle(x) for x in step_flop(p))
-    row = s.dense_flop_per_row + s.expert_flop_per_row + s.head_flop_per_row
+    row = s.dense_flop_per_row + s.expert_flop_per_row * row_share(p) + s.head_flop_per_row
     own = middle(attention_flop(s, p.demand.context_tokens, p.rows))
     seen = added(_seen(model, middle(p.demand.context_tokens)))
-    active = count(compute.linear_parameters(model) + compute.head_parameters(model))
+    numbers = f"2·{count(compute.linear_parameters(model) + compute.head_parameters(model))}/{s.tensor_parallel}"
+    formula, over = "2·(N_act + N_head)/TP", f"{s.tensor_parallel}"
+    if s.layout.expert_shards != s.tensor_parallel or s.layout.expert_parallel > 1:
+        formula = "2·(N_dense + N_head)/TP + FLOP_experts·(rows of the experts)/(b·r)"
+        numbers = f"{flop(s.dense_flop_per_row + s.head_flop_per_row)} + {flop(s.expert_flop_per_row)}·{number(row_share(p))}"
+    if s.layout.prefill_context > 1:
+        over = f"({s.tensor_parallel}·{s.layout.prefill_context})"
     return [
-        line("FLOP/row", "compute.row", "2·(N_act + N_head)/TP", f"2·{active}/{s.tensor_parallel}", row, "flop"),
-        line("FLOP_att", "compute.attention", "r·Σ layers·FLOP·min(c, window)/TP", f"{p.rows}·({seen})/{s.tensor_parallel}", own, "flop"),
+        line("FLOP/row", "compute.row", formula, numbers, row, "flop"),
+        line("FLOP_att", "compute.attention", "r·Σ layers·FLOP·min(c, window)/TP", f"{p.rows}·({seen})/{over}", own, "flop"),
         line(
             "FLOP",
             "compute.flop",
@@ -131,5 +166,11 @@ def _ridge(p: Point, d: Deployment) -> list[Line]:
             rows,
             "number",
         ),
-        line("b*", "compute.b_star", "n*/r·PP", f"{number(rows)}/{p.rows}·{p.shard.pipeline_parallel}", ridge_batch(p), "number"),
+        _ridge_batch(p, middle(rows)),
     ]
+
+
+def _ridge_batch(p: Point, rows: float) -> Line:
+    ranks = p.shard.layout.ranks
+    numbers = f"{number(rows)}/{p.rows}·{p.shard.pipeline_parallel}" + (f"·{ranks}" if ranks > 1 else "")
+    return line("b*", "compute.b_star", "n*/r·PP" + ("·DP" if ranks > 1 else ""), numbers, ridge_batch(p), "number")

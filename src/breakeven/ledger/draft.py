@@ -82,7 +82,8 @@ def with_speculation(cost: StepCost, deployment: Deployment, s: Shard, e: Effici
         return cost
     method, k = method_of(speculative), speculative.num_speculative_tokens
     fixed = e.round_s + (e.tree_s if speculative.topk > 1 else 0.0)
-    cache = k * draft_kv_bytes_per_token(deployment, s) * context_tokens / (s.bandwidth_bytes_per_s * e.bandwidth_kv * s.kv_phi)
+    per_token = draft_kv_bytes_per_token(deployment, s) / s.layout.cache_shards
+    cache = k * per_token * context_tokens / (s.bandwidth_bytes_per_s * e.bandwidth_kv * s.kv_phi)
     seconds = replace(cost, per_sequence_s=cost.per_sequence_s + e.round_sequence_s + cache)
     if method in LOOKUPS:
         return replace(seconds, draft_fixed_s=fixed + e.lookup_s)

@@ -22,8 +22,8 @@ def counts_by_class(model: Model) -> dict[str, int]:
     return {name: getattr(p, name) for name in TENSOR_CLASSES}
 
 
-def weight_bytes(model: Model, kernels: Mapping[str, WeightKernel], *, shards: int = 1) -> float:
-    """Bytes of weights one device holds: (Σ classes parameters·bytes + towers) / shards (shards = TP·PP).
+def weight_bytes(model: Model, kernels: Mapping[str, WeightKernel], *, shards: int = 1, expert_shards: int | None = None) -> float:
+    """Bytes of weights one device holds: (Σ classes parameters·bytes + towers) / shards (TP·PP; of routed experts TP·PCP·DP·PP).
 
     70 B parameters in 16 bit are 140 GB:
 
@@ -34,8 +34,11 @@ def weight_bytes(model: Model, kernels: Mapping[str, WeightKernel], *, shards: i
     >>> weight_bytes(m, dict.fromkeys(counts_by_class(m), weight_kernel("bf16"))) / 1e9
     140.0
     """
-    language = sum(count * kernels[name].bytes for name, count in counts_by_class(model).items())
-    return (language + model.beside_bytes) / shards
+    held = {name: count * kernels[name].bytes for name, count in counts_by_class(model).items()}
+    total = sum(held.values()) + model.beside_bytes
+    if expert_shards is None or expert_shards == shards:
+        return total / shards
+    return (total - held["experts"]) / shards + held["experts"] / expert_shards
 
 
 def kv_bytes_per_layer(group: Attention, tensor_parallel: int, kv_bytes: float) -> float:

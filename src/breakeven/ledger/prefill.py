@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from breakeven.efficiencies import Efficiencies
-from breakeven.ledger import compute, interconnect
+from breakeven.ledger import compute, experts, wire
 from breakeven.ledger.shard import Shard
 from breakeven.ledger.step import smoothmax
 from breakeven.spec.model import Attention
@@ -23,9 +23,12 @@ def new_tokens(prompt_tokens: Array | float, hit_rate: Array | float, block_size
 
 
 def attention_flop(s: Shard, new: Array | float, prompt_tokens: Array | float) -> Array | float:
-    """Attention FLOP of a prompt on one device, states and indexers included; cached tokens still cost attention over them."""
+    """Attention FLOP of a prompt on one device, states and indexers included; cached tokens still cost attention over them.
+
+    A prompt cut over PCP devices is cut so that each has as many pairs (the first piece with the last).
+    """
     pairs = sum((g.layers * _pair_flop(g, new, prompt_tokens) for g in s.model.attention), 0.0)
-    return (pairs + new * compute.state_flop_per_token(s.model)) / s.tensor_parallel
+    return (pairs + new * compute.state_flop_per_token(s.model)) / (s.tensor_parallel * s.layout.prefill_context)
 
 
 def _pair_flop(g: Attention, new: Array | float, prompt_tokens: Array | float) -> Array | float:
@@ -35,26 +38,41 @@ def _pair_flop(g: Attention, new: Array | float, prompt_tokens: Array | float) -
 
 def prompt_flop(s: Shard, new: Array | float, prompt_tokens: Array | float) -> Array | float:
     """FLOP of a prompt on one device: matrices over the new tokens, attention over all of them."""
-    return new * (s.dense_flop_per_row + s.expert_flop_per_row) + attention_flop(s, new, prompt_tokens)
+    return new * (s.dense_flop_per_row / s.layout.prefill_context + s.expert_flop_per_row) + attention_flop(s, new, prompt_tokens)
 
 
-def linear_s(s: Shard, e: Efficiencies, new: Array | float) -> Array | float:
-    """Matrix time of the new tokens: dense and expert classes each at their own MFU."""
-    return new * (s.dense_prefill_compute_s / e.prefill_mfu_dense + s.expert_prefill_compute_s / e.prefill_mfu_experts)
+def expert_rows_of(s: Shard, new: Array | float, prompts: int = 1) -> Array | float:
+    """Rows that one prompt brings to the experts of a device, counted for all devices that share them: ``prompts`` ranks have one each.
+
+    Under expert parallelism the busiest device has more than the mean.
+    """
+    rows = prompts * new
+    if s.layout.expert_parallel == 1 or s.model.experts is None:
+        return rows
+    return rows * experts.busiest_load(rows, s.model.experts.top_k, s.layout.expert_parallel, s.expert_skew)
+
+
+def linear_s(s: Shard, e: Efficiencies, new: Array | float, prompts: int = 1) -> Array | float:
+    """Matrix time of the new tokens: dense and expert classes each at their own MFU; ``prompts`` ranks run one each, together."""
+    dense, routed = s.dense_prefill_compute_s / e.prefill_mfu_dense, s.expert_prefill_compute_s / e.prefill_mfu_experts
+    if s.layout.devices == s.tensor_parallel * s.pipeline_parallel and s.layout.expert_parallel == 1:
+        return new * (dense + routed)
+    return new / s.layout.prefill_context * dense + expert_rows_of(s, new, prompts) * routed
 
 
 def shared_s(s: Shard, e: Efficiencies, new: Array | float, prompt_tokens: Array | float) -> Array | float:
-    """T_mix: compute, attention and communication of a prompt whose chunks ride with decode steps, which pay weights and launches."""
-    return s.kv.prefill * (linear_s(s, e, new) + _attention_s(s, e, new, prompt_tokens)) + _wire_s(s, e, new)
+    """T_mix: compute, attention and communication of a prompt whose chunks ride with decode steps, which pay weights and launches.
+
+    Ranks of attention data parallelism step together, so that a prompt on each takes the time once.
+    """
+    return s.kv.prefill * (linear_s(s, e, new, s.layout.ranks) + _attention_s(s, e, new, prompt_tokens)) + _wire_s(s, e, new)
 
 
-def alone_s(s: Shard, e: Efficiencies, new: Array | float, prompt_tokens: Array | float) -> Array | float:
-    """T_pf: the same with weight reads and launches of its own."""
+def alone_s(s: Shard, e: Efficiencies, new: Array | float, prompt_tokens: Array | float, prompts: int = 1) -> Array | float:
+    """T_pf: the same with weight reads and launches of its own; ``prompts`` ranks run one each, together."""
     weights = s.dense_effective_bytes / e.bandwidth_dense + s.expert_effective_bytes / e.bandwidth_experts
-    launches = s.model.launch_layers * e.ttft_layer_s + interconnect.latency_s(
-        s.model.layers, s.tensor_parallel, s.pipeline_parallel, e.allreduce_s
-    )
-    linear = smoothmax(linear_s(s, e, new), weights / s.bandwidth_bytes_per_s)
+    launches = s.model.launch_layers * e.ttft_layer_s + wire.message_s(s, e, prompt=True)
+    linear = smoothmax(linear_s(s, e, new, prompts), weights / s.bandwidth_bytes_per_s)
     return s.kv.prefill * (linear + _attention_s(s, e, new, prompt_tokens)) + _wire_s(s, e, new) + launches
 
 
@@ -63,5 +81,4 @@ def _attention_s(s: Shard, e: Efficiencies, new: Array | float, prompt_tokens: A
 
 
 def _wire_s(s: Shard, e: Efficiencies, new: Array | float) -> Array | float:
-    wire = interconnect.bytes_per_row(s.model.layers, s.model.hidden, s.tensor_parallel, s.pipeline_parallel)
-    return new * wire / (s.link_bytes_per_s * e.link_efficiency) if wire else 0.0 * new
+    return wire.rows_s(s, e, new / s.layout.prefill_context, prompt=True)

@@ -23,28 +23,34 @@ class Room:
     pool_bytes: float
     kv_bytes_per_token: float
     pool_tokens: float
+    """Tokens of the sequences of one rank, over all the devices that their cache is dealt to."""
     state_bytes: float
     """Constant state of one sequence (linear and state-space layers)."""
     sequence_bytes: Array | float
     fits_sequences: Array | float
+    """On all ranks of a replica."""
 
 
 def room(d: Deployment, s: Shard, held: Array | float) -> Room:
     """The memory ledger of one device; ``held`` are the cached tokens of a running sequence."""
     engine = d.engine
     stages = engine.pipeline_parallel_size
-    weights = memory.weight_bytes(d.model, s.kernels, shards=engine.tensor_parallel_size * stages)
+    split, block = s.layout, engine.block_size * s.layout.cache_shards
+    weights = memory.weight_bytes(
+        d.model, s.kernels, shards=engine.tensor_parallel_size * stages, expert_shards=split.expert_shards * stages
+    )
     drafts = draft.draft_weight_bytes(d)
     reserve = engine.runtime_reserve_bytes
     capacity, share = d.hardware.device.capacity_bytes, engine.gpu_memory_utilization
     pool = memory.kv_pool_bytes(capacity, share, weights + drafts, reserve, of_free=engine.fills == "free")
     drafted = draft.draft_kv_bytes_per_token(d, s)
-    per_token = (memory.kv_bytes_per_token(d.model, s.kv, tensor_parallel=s.tensor_parallel) + drafted) / stages
-    pool_tokens = _pool_tokens(pool, per_token, engine)
+    dealt = stages * split.cache_shards
+    per_token = (memory.kv_bytes_per_token(d.model, s.kv, tensor_parallel=s.tensor_parallel) + drafted) / dealt
+    pool_tokens = _pool_tokens(pool, per_token, engine, block)
     lookahead = engine.speculative.rows if engine.speculative is not None else 0
-    tokens = held + lookahead + (engine.block_size - 1) / 2
+    tokens = held + lookahead + (block - 1) / 2
     state = s.state_bytes / stages
-    sequence = (memory.kv_bytes(d.model, s.kv, tokens, tensor_parallel=s.tensor_parallel) + drafted * tokens) / stages + state
+    sequence = (memory.kv_bytes(d.model, s.kv, tokens, tensor_parallel=s.tensor_parallel) + drafted * tokens) / dealt + state
     return Room(
         weight_bytes=weights,
         draft_bytes=drafts,
@@ -54,11 +60,11 @@ def room(d: Deployment, s: Shard, held: Array | float) -> Room:
         pool_tokens=pool_tokens,
         state_bytes=state,
         sequence_bytes=sequence,
-        fits_sequences=memory.sequences_that_fit(pool_tokens * per_token if per_token else pool, sequence),
+        fits_sequences=split.ranks * memory.sequences_that_fit(pool_tokens * per_token if per_token else pool, sequence),
     )
 
 
-def _pool_tokens(pool_bytes: float, per_token: float, engine: Engine) -> float:
+def _pool_tokens(pool_bytes: float, per_token: float, engine: Engine, block: int) -> float:
     """Tokens of the pool: the bytes left over in whole blocks, and no more than the engine was told; 0 where tokens take none."""
-    fits = float(np.floor(pool_bytes / (per_token * engine.block_size))) * engine.block_size if per_token else 0.0
+    fits = float(np.floor(pool_bytes / (per_token * block))) * block if per_token else 0.0
     return fits if engine.kv_cache_tokens is None else min(fits, float(engine.kv_cache_tokens))

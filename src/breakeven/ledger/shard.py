@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from breakeven.draws import Draws
+from breakeven.efficiencies import drawn_range
 from breakeven.kernels import KvKernel, WeightKernel, by_family, kv_format, kv_kernel, matmul_rate, sixteen_bit, weight_kernels
 from breakeven.ledger.compute import active_expert_parameters, head_parameters
 from breakeven.ledger.memory import counts_by_class, state_bytes
@@ -14,6 +16,7 @@ from breakeven.sheet import sheet_factor
 from breakeven.spec.deployment import Deployment
 from breakeven.spec.hardware import Device
 from breakeven.spec.model import Model
+from breakeven.spec.parallel import Layout, layout
 from breakeven.stats import Array
 
 READ_CLASSES = ("attention", "mlp", "other", "head")
@@ -29,6 +32,7 @@ class Shard:
     model: Model
     tensor_parallel: int
     pipeline_parallel: int
+    layout: Layout
     kernels: Mapping[str, WeightKernel]
     kv: KvKernel
     narrow_heads: bool
@@ -36,9 +40,15 @@ class Shard:
     """Bytes of constant state a sequence keeps (linear and state-space layers)."""
     bandwidth_bytes_per_s: Array | float
     flops_16_bit: Array | float
-    link_bytes_per_s: Array | float
     compute_factor: Array | float
     """The true compute rate over the sheet's."""
+    link_bytes_per_s: Array | float
+    link_domain: int | None
+    """Devices that the link joins; None where no limit is known."""
+    network_bytes_per_s: Array | float
+    """Beyond the link's domain, for one device: as stated, else the prior's."""
+    expert_skew: Array | float
+    """Rows of the busiest device of expert parallelism over the mean, with many rows."""
     dense_bytes: float
     dense_effective_bytes: float
     dense_dequantised_bytes: float
@@ -58,21 +68,45 @@ class Shard:
         return self.kv.phi_narrow if self.narrow_heads else self.kv.phi
 
 
+def network_bytes_per_s(deployment: Deployment, draws: Draws) -> Array | float:
+    """What the network carries for one device, in one direction: as stated, else drawn from the prior."""
+    stated = deployment.hardware.network_bytes_per_s
+    return draws.log_uniform("network", *drawn_range("parallel", "network_bytes_per_s")) if stated is None else stated
+
+
+def _compute_s(kernel: WeightKernel, device: Device, draws: Draws, flop: float, *, prefill: bool) -> Array | float:
+    """Seconds of so many FLOP at the full rate of the type computed in, the kernel's overhead δ included."""
+    delta = by_family(kernel.delta_prefill, device.family) if prefill else kernel.delta(device.family, draws)
+    return flop * delta / matmul_rate(device, kernel.compute)
+
+
+def _wires(deployment: Deployment, split: Layout, draws: Draws) -> dict[str, Any]:
+    """How the devices lie, what joins them, and how unevenly routing loads them."""
+    device, dealt = deployment.hardware.device, split.expert_parallel > 1
+    return {
+        "layout": split,
+        "link_bytes_per_s": (device.link_bytes_per_s or float("inf")) * sheet_factor(device, "link", draws),
+        "link_domain": device.link_domain,
+        "network_bytes_per_s": network_bytes_per_s(deployment, draws),
+        "expert_skew": draws.log_uniform("expert_skew", *drawn_range("parallel", "expert_skew")) if dealt else 1.0,
+    }
+
+
 def shard(deployment: Deployment, draws: Draws) -> Shard:
     """The deployment as one device sees it."""
     model, engine, device = deployment.model, deployment.engine, deployment.hardware.device
-    tp = engine.tensor_parallel_size
+    tp, split = engine.tensor_parallel_size, layout(model, engine)
     kernels = weight_kernels(model, engine, device)
     counts = {**counts_by_class(model), "head": head_parameters(model)}
-    bandwidth, compute, link = (sheet_factor(device, name, draws) for name in ("bandwidth", "compute", "link"))
+    bandwidth, compute = (sheet_factor(device, name, draws) for name in ("bandwidth", "compute"))
     if model.tied:
         kernels["head"] = kernels["embedding"]
+    shards = {**dict.fromkeys(counts, tp), "experts": split.expert_shards}
 
     def compute_s(name: str, count: float, *, prefill: bool) -> Array | float:
-        delta = _delta(kernels[name], device, draws, prefill=prefill)
-        return 2.0 * count / tp * delta / (matmul_rate(device, kernels[name].compute) * compute)
+        return _compute_s(kernels[name], device, draws, 2.0 * count / shards[name], prefill=prefill) / compute
 
-    read = {name: counts[name] * kernels[name].bytes / tp for name in counts}
+    read = {name: counts[name] * kernels[name].bytes / shards[name] for name in counts}
     phi = {name: by_family(kernels[name].phi, device.family) for name in counts}
     active = active_expert_parameters(model)
     return Shard(
@@ -86,7 +120,7 @@ def shard(deployment: Deployment, draws: Draws) -> Shard:
         bandwidth_bytes_per_s=device.bandwidth_bytes_per_s * bandwidth,
         flops_16_bit=matmul_rate(device, sixteen_bit(model, engine)) * compute,
         compute_factor=compute,
-        link_bytes_per_s=(device.link_bytes_per_s or float("inf")) * link,
+        **_wires(deployment, split, draws),
         dense_bytes=sum(read[name] for name in READ_CLASSES),
         dense_effective_bytes=sum(read[name] / phi[name] for name in READ_CLASSES),
         dense_dequantised_bytes=sum(counts[name] * kernels[name].dequantised_bytes / tp for name in READ_CLASSES),
@@ -96,11 +130,7 @@ def shard(deployment: Deployment, draws: Draws) -> Shard:
         head_flop_per_row=2.0 * counts["head"] / tp,
         expert_bytes=read["experts"],
         expert_effective_bytes=read["experts"] / (kernels["experts"].phi_experts or phi["experts"]),
-        expert_flop_per_row=2.0 * active / tp,
+        expert_flop_per_row=2.0 * active / split.expert_shards,
         expert_decode_compute_s=compute_s("experts", active, prefill=False) if active else 0.0,
         expert_prefill_compute_s=compute_s("experts", active, prefill=True) if active else 0.0,
     )
-
-
-def _delta(kernel: WeightKernel, device: Device, draws: Draws, *, prefill: bool) -> Array | float:
-    return by_family(kernel.delta_prefill, device.family) if prefill else kernel.delta(device.family, draws)

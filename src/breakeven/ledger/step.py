@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from breakeven.efficiencies import Efficiencies
-from breakeven.ledger import bandwidth, compute, interconnect, memory
+from breakeven.ledger import bandwidth, compute, experts, memory, wire
 from breakeven.ledger.shard import Shard
 from breakeven.spec.model import Attention
 from breakeven.stats import Array
@@ -57,6 +57,12 @@ class StepCost:
     experts: int
     """Routed experts; 0 without a mixture."""
     expert_sharing: float
+    ranks: int = 1
+    """Ranks of attention data parallelism, which step together: the fullest sets the step, and the experts see the rows of all."""
+    context_spread: Array | float = 0.0
+    """m(R)·(deviation of the contexts over their mean): how much more the slowest rank has cached, times √sequences."""
+    expert_parallel: int = 1
+    expert_skew: Array | float = 1.0
     draft_fixed_s: Array | float = 0.0
     draft_read_s: Array | float = 0.0
     draft_compute_s: Array | float = 0.0
@@ -68,15 +74,33 @@ def in_a_stage(cost: StepCost, batch: Array | float) -> Array | float:
     return np.maximum(batch / cost.stages, 1.0)
 
 
-def _experts_s(cost: StepCost, b: Array | float) -> Array | float:
-    read = bandwidth.coverage(bandwidth.effective_tokens(b, cost.rows, cost.expert_sharing), cost.top_k, cost.experts)
-    return smoothmax(read * cost.experts_read_s, b * cost.rows * cost.experts_compute_s)
+def on_a_rank(cost: StepCost, staged: Array | float) -> Array | float:
+    """Sequences of the fullest rank in one stage, of those that all ranks have there."""
+    return experts.slowest_rank(staged, cost.ranks)
 
 
-def _draft_s(cost: StepCost, b: Array | float) -> Array | float:
+def expert_coverage(cost: StepCost, staged: Array | float) -> Array | float:
+    """Share of its experts that a device reads, the busiest where whole experts are dealt out; rows of all ranks wake them."""
+    awake = bandwidth.coverage(bandwidth.effective_tokens(staged, cost.rows, cost.expert_sharing), cost.top_k, cost.experts)
+    return experts.busiest_coverage(awake, cost.experts, cost.expert_parallel)
+
+
+def expert_rows(cost: StepCost, staged: Array | float) -> Array | float:
+    """Rows that the experts' FLOP are counted for: those of all ranks, times what the busiest device has more than the mean."""
+    rows = staged * cost.rows
+    if cost.expert_parallel == 1:
+        return rows
+    return rows * experts.busiest_load(rows, cost.top_k, cost.expert_parallel, cost.expert_skew)
+
+
+def _experts_s(cost: StepCost, staged: Array | float) -> Array | float:
+    return smoothmax(expert_coverage(cost, staged) * cost.experts_read_s, expert_rows(cost, staged) * cost.experts_compute_s)
+
+
+def _draft_s(cost: StepCost, b: Array | float, staged: Array | float) -> Array | float:
     time = cost.draft_fixed_s + smoothmax(cost.draft_read_s, b * cost.draft_compute_s)
     if cost.experts:
-        time = time + bandwidth.coverage(b, cost.top_k, cost.experts) * cost.draft_experts_read_s
+        time = time + bandwidth.coverage(staged, cost.top_k, cost.experts) * cost.draft_experts_read_s
     return time
 
 
@@ -89,29 +113,38 @@ def _dense_read_s(cost: StepCost, n: Array | float) -> Array | float:
 
 def parts(cost: StepCost, batch: Array | float) -> Mapping[str, Array | float]:
     """Seconds of a step by part, for ``batch`` sequences decoding together (all stages of a pipeline together)."""
-    b = in_a_stage(cost, batch)
+    staged = in_a_stage(cost, batch)
+    b = on_a_rank(cost, staged)
     n = b * cost.rows
     return {
         "dense": smoothmax(_dense_read_s(cost, n), n * cost.dense_compute_s),
-        "experts": _experts_s(cost, b) if cost.experts else 0.0,
-        "attention": b * cost.attention_s,
+        "experts": _experts_s(cost, staged) if cost.experts else 0.0,
+        "attention": (b + extra_context(cost, b)) * cost.attention_s if cost.ranks > 1 else b * cost.attention_s,
         "communication": n * cost.per_row_s,
         "fixed": cost.fixed_s + b * cost.per_sequence_s,
-        "speculation": _draft_s(cost, b) if cost.rows > 1 else 0.0,
+        "speculation": _draft_s(cost, b, staged) if cost.rows > 1 else 0.0,
     }
 
 
 def step_time(cost: StepCost, batch: Array | float) -> Array | float:
     """t_step(b) in seconds: the sum of its parts, in one pass over the arrays."""
-    b = in_a_stage(cost, batch)
+    staged = in_a_stage(cost, batch)
+    b = on_a_rank(cost, staged)
     n = b * cost.rows if cost.rows != 1 else b
     linear = cost.per_sequence_s + cost.attention_s + cost.rows * cost.per_row_s
     time = cost.fixed_s + b * linear + smoothmax(_dense_read_s(cost, n), n * cost.dense_compute_s)
     if cost.experts:
-        time = time + _experts_s(cost, b)
+        time = time + _experts_s(cost, staged)
+    if cost.ranks > 1:
+        time = time + extra_context(cost, b) * cost.attention_s
     if cost.rows > 1:
-        time = time + _draft_s(cost, b)
+        time = time + _draft_s(cost, b, staged)
     return time
+
+
+def extra_context(cost: StepCost, b: Array | float) -> Array | float:
+    """Sequences' worth of cache that the slowest rank reads beyond the mean of b sequences: m(R)·c_v·√b."""
+    return cost.context_spread * np.sqrt(b)
 
 
 def attention_s(s: Shard, e: Efficiencies, context_tokens: Array | float, rows: int) -> Array | float:
@@ -120,6 +153,8 @@ def attention_s(s: Shard, e: Efficiencies, context_tokens: Array | float, rows: 
     S is the constant state of linear and state-space layers, read and written once a step.
     """
     cache = memory.kv_read_bytes(s.model, s.kv, context_tokens, tensor_parallel=s.tensor_parallel)
+    if s.layout.cache_shards > 1:
+        cache = cache / s.layout.cache_shards
     read = (cache / s.kv_phi + 2.0 * s.state_bytes) / (s.bandwidth_bytes_per_s * e.bandwidth_kv)
     flop = attention_flop(s, context_tokens, rows)
     return smoothmax(read, flop / (s.flops_16_bit * e.prefill_mfu_attention)) * (1.0 + e.width_penalty * (rows - 1))
@@ -128,6 +163,8 @@ def attention_s(s: Shard, e: Efficiencies, context_tokens: Array | float, rows: 
 def attention_flop(s: Shard, context_tokens: Array | float, rows: int) -> Array | float:
     """Attention FLOP of one sequence on one device in a decode step, states and indexers included."""
     seen = sum((g.layers * _flop_over(g, context_tokens) for g in s.model.attention), 0.0 * context_tokens)
+    if s.layout.prefill_context > 1:
+        seen = seen / s.layout.prefill_context
     return rows * (seen + compute.state_flop_per_token(s.model)) / s.tensor_parallel
 
 
@@ -144,21 +181,22 @@ def attention_launches_s(s: Shard, e: Efficiencies, engine_name: str) -> tuple[f
     return e.mla_layer_s * latent, s.kv.layer_s_by_engine.get(engine_name, s.kv.layer_s) * attending
 
 
-def step_cost(s: Shard, e: Efficiencies, engine_name: str, context_tokens: Array | float, rows: int = 1) -> StepCost:
-    """The coefficients of a decode step at a mean context (model.md 6)."""
+def step_cost(
+    s: Shard, e: Efficiencies, engine_name: str, context_tokens: Array | float, rows: int = 1, *, context_deviation: Array | float = 0.0
+) -> StepCost:
+    """The coefficients of a decode step at a mean context (model.md 6); ``context_deviation`` is that of the sequences, in tokens."""
     model = s.model
     rate = s.bandwidth_bytes_per_s
     moe_layers = model.experts.layers if model.experts else 0
     mla, penalty = attention_launches_s(s, e, engine_name)
     layers_s = model.launch_layers * (e.layer_s + mla + penalty) + moe_layers * e.moe_layer_s
-    wire = interconnect.bytes_per_row(model.layers, model.hidden, s.tensor_parallel, s.pipeline_parallel)
     dequantise = s.dense_dequantised_bytes / (rate * e.bandwidth_dense)
     return StepCost(
         rows=rows,
         stages=s.pipeline_parallel,
-        fixed_s=e.host_s + layers_s + interconnect.latency_s(model.layers, s.tensor_parallel, s.pipeline_parallel, e.allreduce_s),
+        fixed_s=e.host_s + layers_s + wire.message_s(s, e),
         per_sequence_s=e.sequence_s + rows * model.vocabulary * e.logit_bytes / s.tensor_parallel / rate,
-        per_row_s=wire / (s.link_bytes_per_s * e.link_efficiency) if wire else 0.0,
+        per_row_s=wire.rows_s(s, e, 1.0),
         attention_s=attention_s(s, e, context_tokens, rows),
         dense_read_s=s.dense_effective_bytes / (rate * e.bandwidth_dense),
         dense_dequantise_s=dequantise,
@@ -168,7 +206,20 @@ def step_cost(s: Shard, e: Efficiencies, engine_name: str, context_tokens: Array
         top_k=model.experts.top_k if model.experts else 0,
         experts=model.experts.count if model.experts else 0,
         expert_sharing=e.expert_sharing,
+        ranks=s.layout.ranks,
+        context_spread=spread_over_ranks(context_tokens, context_deviation, s.layout.ranks),
+        expert_parallel=s.layout.expert_parallel,
+        expert_skew=s.expert_skew,
     )
+
+
+def spread_over_ranks(context_tokens: Array | float, deviation: Array | float, ranks: int) -> Array | float:
+    """m(R)·σ_c/c: the mean of the largest of R sums of contexts, taken as normal, beyond the mean and over the mean context.
+
+    >>> spread_over_ranks(1000.0, 300.0, 1), round(float(spread_over_ranks(1000.0, 300.0, 8)), 3)
+    (0.0, 0.43)
+    """
+    return 0.0 if ranks == 1 else experts.expected_maximum(ranks) * deviation / np.maximum(context_tokens, 1.0)
 
 
 def roofline_floor_s(s: Shard, read_bytes: Array | float, flop: Array | float, peak_flops: Array | float) -> Array | float:

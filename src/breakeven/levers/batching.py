@@ -17,13 +17,13 @@ FULL_SIGMA_AT = float(np.log(2.0))
 
 
 def target(d: Deployment) -> int:
-    """min(what the pool holds, the ridge), never below the cap in force.
+    """min(what the pool holds, the ridge), of one rank, as the cap is; never below the cap in force.
 
     Past the ridge more sequences only wait for each other; past the pool they do not fit.
     """
     point = evaluate(d, exact=False)
     reach = min(float(np.median(point.room.fits_sequences)), float(np.median(ridge_batch(point))))
-    return max(d.engine.max_num_seqs, int(reach))
+    return max(d.engine.max_num_seqs, int(reach / point.cost.ranks))
 
 
 def setting_on(d: Deployment) -> str | None:
@@ -57,7 +57,7 @@ def because(d: Deployment, off: Point, on: Point) -> tuple[Message, ...]:
 
     batch = float(np.median(off.batch))
     # Off, the cap as set is below what fits (the target is not), so it is the point's; in force, it is the deployment's.
-    cap = float(d.engine.max_num_seqs) if on is off else float(np.median(off.cap))
+    cap = float(d.engine.max_num_seqs * off.cost.ranks) if on is off else float(np.median(off.cap))
     limit = limited_by(off)
     lines = [Message(f"lever.batching_{limit}", {"batch": batch, "cap": cap, "fits": float(np.median(off.room.fits_sequences))})]
     if batch < 4 and limit == "demand":

@@ -51,6 +51,11 @@ def because(d: Deployment, off: Point, on: Point) -> tuple[Message, ...]:
     if d.workload.prefix_hit_rate is UNKNOWN_HITS:
         return (Message("lever.prefix_unknown", {"share": share}),)
     hits = float(np.median(on.demand.hit_rate))
+    if off.pool is not None:
+        return (
+            Message("lever.prefix_hits", {"hits": hits}),
+            Message("lever.prefix_pool", {"prompt": float(np.median(off.prefill_alone_s))}),
+        )
     return (Message("lever.prefix_hits", {"hits": hits}), Message("lever.prefix_prefill_share", {"share": share}))
 
 

@@ -14,12 +14,13 @@ RATES = ("bf16", "fp16", "fp8", "int8", "fp4")
 FAMILIES = ("ampere", "ada", "hopper", "blackwell", "cdna", "apple", "cpu", "other")
 TEXTS = ("title", "vendor", "architecture", "compute_capability", "family", "link_type")
 FORMAT_LISTS = ("native_formats", "weight_only_formats", "unsupported_formats")
+OPTIONAL_COUNTS = ("link_domain",)
 OPTIONAL = ("tdp_watts", "price_per_hour_low", "price_per_hour_high")
 CONFIDENCE_KEYS = ("confidence", *(f"confidence_{quantity}" for quantity in QUANTITIES))
 PLAIN_CONFIDENCE: Mapping[str, str] = {"high": "2 sources", "medium": "1 source", "low": "recalled"}
 """A user's plain words for how sure they are."""
 FIGURES = ("memory_bytes", "bandwidth_bytes_per_s", "link_bytes_per_s", "matmul_flops", "software_devices")
-KEYS = (*TEXTS, *FIGURES, *FORMAT_LISTS, *OPTIONAL, *CONFIDENCE_KEYS, "aliases", "notes", "sources")
+KEYS = (*TEXTS, *FIGURES, *FORMAT_LISTS, *OPTIONAL, *OPTIONAL_COUNTS, *CONFIDENCE_KEYS, "aliases", "notes", "sources")
 SPARSE_FACTOR = 2.1
 """An fp8 rate above this many bf16 rates is likely the sparse figure, and needs a note."""
 

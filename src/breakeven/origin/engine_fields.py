@@ -10,9 +10,9 @@ from breakeven.kernels import kv_named, quantization_named
 from breakeven.origin.values import Parser, count, optional_tokens, shown, switch, tokens, utilization, word
 from breakeven.spec.engine import dtype_named, version_key
 
-WITHOUT_EFFECT: Final = ("enable_expert_parallel", "max_num_batched_tokens", "max_model_len")
-"""Settings that are read and change no figure: under tensor parallelism expert parallelism moves the same bytes, the budget of a
-step is spent sooner or later, and the longest request only limits what may be asked."""
+WITHOUT_EFFECT: Final = ("max_num_batched_tokens", "max_model_len")
+"""Settings that are read and change no figure: the budget of a step is spent sooner or
+later, and the longest request only limits what may be asked."""
 
 
 def quantization(raw: object, path: str) -> str | None:
@@ -60,6 +60,8 @@ FIELDS: Final[Mapping[str, Parser]] = {
     "pipeline_parallel_size": count,
     "data_parallel_size": count,
     "enable_expert_parallel": switch,
+    "decode_context_parallel_size": count,
+    "prefill_context_parallel_size": count,
     "max_num_seqs": count,
     "max_num_batched_tokens": tokens,
     "max_model_len": optional_tokens,

@@ -17,8 +17,18 @@ from breakeven.spec.deployment import Provenance
 from breakeven.spec.workload import ACCEPTANCE_FORMS, ARRIVALS
 
 TAILS = tuple(f"{name}_{tail}_s" for name in ("ttft", "tpot", "e2e", "itl") for tail in ("p50", "p90", "p95", "p99"))
+POOL = (
+    "device",
+    "count",
+    "tensor_parallel_size",
+    "pipeline_parallel_size",
+    "data_parallel_size",
+    "enable_expert_parallel",
+    "prefill_context_parallel_size",
+)
+PREFILL = "disaggregation.prefill_"
 SECTIONS: Mapping[str, tuple[str, ...]] = {
-    "hardware": ("device", "count", "memory_bytes"),
+    "hardware": ("device", "count", "memory_bytes", "network_bytes_per_s"),
     "engine": (*FIELDS, "speculative"),
     "workload": (
         *WORKLOAD,
@@ -29,6 +39,7 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
         "trace",
     ),
     "slo": ("ttft_s", "tpot_s", "e2e_s", *TAILS),
+    "disaggregation": (*(f"prefill_{name}" for name in POOL), "transfer_bytes_per_s"),
     "price": ("per_device_hour", "currency"),
 }
 WORDS: Mapping[str, str] = {
@@ -44,6 +55,8 @@ WORDS: Mapping[str, str] = {
     "context": "workload.context_tokens",
     "hit_rate": "workload.prefix_hit_rate",
     "device_memory": "hardware.memory_bytes",
+    "dcp": "engine.decode_context_parallel_size",
+    "pcp": "engine.prefill_context_parallel_size",
     "price": "price.per_device_hour",
     "slo_ttft": "slo.ttft_s",
     "slo_tpot": "slo.tpot_s",
@@ -112,7 +125,20 @@ def _as_section(section: str, content: object) -> Mapping[str, object]:
         return {"name": content}
     if not isinstance(content, Mapping):
         raise InputError("not_a_table", path=section)
-    return content
+    return _pools(content) if section == "disaggregation" else content
+
+
+def _pools(content: Mapping[str, object]) -> Mapping[str, object]:
+    """The table of the prefill pool, or ``h100-sxm:4`` for it, as keys of its section."""
+    if "prefill" not in content:
+        return content
+    pool = content["prefill"]
+    table = hardware_words(pool) if isinstance(pool, str) else {} if pool is None else pool
+    if not isinstance(table, Mapping):
+        raise InputError("not_a_table", path="disaggregation.prefill")
+    _refuse_path(table, POOL, "disaggregation.prefill.")
+    rest = {key: value for key, value in content.items() if key != "prefill"}
+    return rest | {f"prefill_{key}": value for key, value in table.items()}
 
 
 def hardware_words(text: str) -> dict[str, object]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,10 @@ from breakeven.origin.launch import LaunchSettings
 from breakeven.origin.launch_command import parse_launch
 from breakeven.origin.layers import Table, contradictions, file_layer, flags_layer, launch_layer, log_layer, merge
 from breakeven.origin.model_source import load_model
+from breakeven.origin.pool_fields import disaggregation_of
 from breakeven.origin.speculative import speculative_of, table_of
 from breakeven.origin.startup_log import StartupLog, read_log
-from breakeven.origin.values import count, size, word
+from breakeven.origin.values import count, positive, size, word
 from breakeven.origin.workload_fields import price_of, slo_of, workload_of
 from breakeven.spec import parallel
 from breakeven.spec.check import check_deployment
@@ -80,7 +82,7 @@ def resolve_table(
     built = _engine(merged, model, device, command, provenance)
     _check_device_layers(started.device_layers if started is not None else None, model)
     built = _kernel_of_log(built, model, device, started, provenance)
-    engine, hardware = built.engine, Hardware(device=device, count=built.devices)
+    engine, hardware = built.engine, Hardware(device=device, count=built.devices, network_bytes_per_s=_network(merged, provenance))
     deployment = Deployment(
         model=model,
         hardware=hardware,
@@ -88,12 +90,15 @@ def resolve_table(
         workload=loaded.workload,
         slo=slo_of(merged, provenance),
         price=price_of(merged, provenance),
+        disaggregation=disaggregation_of(merged, model, dirs, provenance),
         drafts=_drafts(engine.speculative, dirs, beside),
         provenance=dict(sorted(provenance.items())),
     )
     check_deployment(deployment)
     kernels.kv_format(model, engine)
     kernels.weight_kernels(model, engine, device)
+    if deployment.disaggregation is not None and deployment.disaggregation.prefill.device is not None:
+        kernels.weight_kernels(model, engine, deployment.disaggregation.prefill.device)
     told = (*(command.warnings if command is not None else ()), *(started.warnings if started is not None else ()))
     told += contradictions(ran, (settings, *typed))
     told += catalog.told_of_folders({"hardware": str(merged["hardware.device"].value), "models": str(merged["model"].value)}, dirs)
@@ -124,6 +129,14 @@ def _device(merged: Table, dirs: tuple[Path, ...], provenance: dict[str, Provena
         device = with_memory(device, size(stated.value, "hardware.memory_bytes"))
     check_known(device)
     return device
+
+
+def _network(merged: Table, provenance: dict[str, Provenance]) -> float | None:
+    given = merged.get("hardware.network_bytes_per_s")
+    if given is None:
+        return None
+    provenance["hardware.network_bytes_per_s"] = given.origin
+    return positive(given.value, "hardware.network_bytes_per_s")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -222,15 +235,16 @@ def _devices(merged: Table, values: dict[str, Any], model: Model, provenance: di
     """How many devices there are, with the tensor parallel size settled; what is not stated follows from what is."""
     given = merged.get("hardware.count")
     stated = None if given is None else count(given.value, "hardware.count")
-    pipeline, data = int(values.get("pipeline_parallel_size", 1)), int(values.get("data_parallel_size", 1))
+    names = ("pipeline_parallel_size", "data_parallel_size", "prefill_context_parallel_size")
+    taken = prod(int(values.get(name, 1)) for name in names)
     warnings: tuple[Message, ...] = ()
     if "tensor_parallel_size" not in values:
-        share = 1 if stated is None or stated % (pipeline * data) else stated // (pipeline * data)
+        share = 1 if stated is None or stated % taken else stated // taken
         values["tensor_parallel_size"] = parallel.assumed_tensor_parallel(model, share)
         if share > 1:
             warnings = (Message("warning.tensor_parallel_assumed", {"size": values["tensor_parallel_size"], "count": stated}),)
     provenance["hardware.count"] = "assumed" if given is None else given.origin
-    return int(values["tensor_parallel_size"]) * pipeline * data if stated is None else stated, warnings
+    return int(values["tensor_parallel_size"]) * taken if stated is None else stated, warnings
 
 
 def _check_device_layers(given: int | None, model: Model) -> None:

@@ -11,6 +11,7 @@ from breakeven.errors import InputError
 from breakeven.spec import parallel
 from breakeven.spec.bounds import Rule, at_least_one, check_number, check_value, highest, not_negative, part, positive, share, shown, whole
 from breakeven.spec.deployment import Deployment
+from breakeven.spec.disaggregation import Disaggregation, prefill_engine
 from breakeven.spec.engine import Engine, Speculative, dtype_named, method_named, version_key
 from breakeven.spec.hardware import check_device
 from breakeven.spec.kinds import check_kinds, check_list
@@ -30,6 +31,8 @@ ENGINE: Mapping[str, Rule] = {
     "tensor_parallel_size": whole,
     "pipeline_parallel_size": whole,
     "data_parallel_size": whole,
+    "decode_context_parallel_size": whole,
+    "prefill_context_parallel_size": whole,
     "max_num_seqs": whole,
     "max_num_batched_tokens": whole,
     "max_model_len": whole,
@@ -41,6 +44,14 @@ ENGINE: Mapping[str, Rule] = {
 """The numbers of an engine's settings."""
 ACCEPTANCE: Mapping[str, Rule] = {"length": at_least_one, "rate": share, "alpha": share}
 """The forms of acceptance that are one number."""
+POOL_SIZES = (
+    "count",
+    "tensor_parallel_size",
+    "pipeline_parallel_size",
+    "data_parallel_size",
+    "prefill_context_parallel_size",
+)
+"""The whole numbers of a prefill pool."""
 MOST_DRAFTED = 64
 ROUNDING = 1e-9
 
@@ -52,6 +63,10 @@ def check_deployment(d: Deployment) -> None:
     check_number(d.hardware.count, "hardware.count", whole)
     check_device(d.hardware.device, d.engine.tensor_parallel_size * d.engine.pipeline_parallel_size)
     parallel.check(d.model, d.engine, d.hardware.count)
+    if d.hardware.network_bytes_per_s is not None:
+        check_number(d.hardware.network_bytes_per_s, "hardware.network_bytes_per_s", positive)
+    if d.disaggregation is not None:
+        _check_pools(d, d.disaggregation)
     if d.engine.speculative is not None:
         check_speculative(d.engine.speculative)
         _check_draft(d, d.engine.speculative)
@@ -61,6 +76,15 @@ def check_deployment(d: Deployment) -> None:
         _check_possible(d.workload.acceptance, d.engine.speculative)
     _check_shapes(d.workload)
     _check_promises(d.slo, d.price)
+
+
+def _check_pools(d: Deployment, given: Disaggregation) -> None:
+    pool = given.prefill
+    for name in POOL_SIZES:
+        check_number(getattr(pool, name), f"disaggregation.prefill.{name}", whole)
+    if given.transfer_bytes_per_s is not None:
+        check_number(given.transfer_bytes_per_s, "disaggregation.transfer_bytes_per_s", positive)
+    parallel.check(d.model, prefill_engine(d.engine, pool), pool.count, "disaggregation.prefill")
 
 
 def has_arrays(d: Deployment) -> bool:

@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from breakeven.spec.disaggregation import Disaggregation
 from breakeven.spec.engine import Engine
 from breakeven.spec.hardware import Hardware
 from breakeven.spec.model import Model
+from breakeven.spec.parallel import layout
 from breakeven.spec.workload import Price, Slo, Workload
 
 Provenance = Literal["measured", "file", "declared", "catalogue", "prior", "assumed"]
@@ -24,6 +26,8 @@ class Deployment:
     workload: Workload
     slo: Slo = field(default_factory=Slo)
     price: Price | None = None
+    disaggregation: Disaggregation | None = None
+    """A pool of devices of its own for prompts; ``hardware`` and ``engine`` are then those of the decode pool."""
     drafts: Mapping[str, Model] = field(default_factory=dict)
     """Draft models by the name the settings use, already loaded."""
     provenance: Mapping[str, Provenance] = field(default_factory=dict)
@@ -32,4 +36,4 @@ class Deployment:
     @property
     def replicas(self) -> int:
         """Copies of the engine that share the arrivals equally."""
-        return self.hardware.count // (self.engine.tensor_parallel_size * self.engine.pipeline_parallel_size)
+        return self.hardware.count // layout(self.model, self.engine).devices

@@ -99,7 +99,13 @@ class Engine:
     tensor_parallel_size: int = 1
     pipeline_parallel_size: int = 1
     data_parallel_size: int = 1
+    """Of a mixture: ranks with a batch and a cache of their own that share the experts. Of a dense model: replicas."""
     enable_expert_parallel: bool = False
+    """Whole experts on each device, over all devices of a replica, instead of a part of every expert."""
+    decode_context_parallel_size: int = 1
+    """Devices of a tensor-parallel group among which the tokens of a cache head are dealt, instead of each keeping it whole."""
+    prefill_context_parallel_size: int = 1
+    """Devices (beside those of tensor parallelism) that a prompt is cut over, and its cache with it."""
     max_num_seqs: int = 256
     max_num_batched_tokens: int = 8192
     max_model_len: int | None = None

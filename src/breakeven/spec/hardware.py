@@ -40,6 +40,8 @@ class Device:
     native_formats: tuple[str, ...]
     weight_only_formats: tuple[str, ...]
     unsupported_formats: tuple[str, ...] = ()
+    link_domain: int | None = None
+    """The most devices that the link joins; beyond them the network carries what is sent. None: not known, no limit is counted."""
     tdp_watts: float | None = None
     price_per_hour_low: float | None = None
     price_per_hour_high: float | None = None
@@ -99,3 +101,5 @@ class Hardware:
 
     device: Device
     count: int = 1
+    network_bytes_per_s: float | None = None
+    """Bytes a second and direction that the network carries for one device, beyond the link's domain; None takes the prior."""

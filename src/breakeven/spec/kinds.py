@@ -10,6 +10,7 @@ import numpy as np
 from breakeven.errors import InputError
 from breakeven.spec.bounds import shown
 from breakeven.spec.deployment import Deployment
+from breakeven.spec.disaggregation import Disaggregation, PrefillPool
 from breakeven.spec.engine import Engine, Speculative
 from breakeven.spec.hardware import Device, Hardware
 from breakeven.spec.model import Model
@@ -25,11 +26,12 @@ PARTS: Mapping[str, tuple[type, str]] = {
     "workload": (Workload, "breakeven.Workload(input_tokens=2000, output_tokens=300, concurrency=32)"),
     "workload.acceptance": (Acceptance, "breakeven.Acceptance(length=2.5)"),
     "workload.lengths": (Lengths, "lengths(read(path)), of breakeven.trace and breakeven.traces"),
+    "disaggregation": (Disaggregation, "breakeven.Disaggregation(prefill=breakeven.PrefillPool(count=4, tensor_parallel_size=4))"),
     "slo": (Slo, "breakeven.Slo(tpot_s=0.05)"),
     "price": (Price, "breakeven.Price(per_device_hour=2.5)"),
 }
 """What stands at a path, and how one is made."""
-OPTIONAL = ("engine.speculative", "workload.acceptance", "workload.lengths", "price")
+OPTIONAL = ("engine.speculative", "workload.acceptance", "workload.lengths", "disaggregation", "price")
 KV_RESERVES = ("grow", "whole")
 TRUTHS = (bool, np.bool_)
 SWITCHES = tuple(field.name for field in fields(Engine) if field.type == "bool")
@@ -44,6 +46,8 @@ def check_kinds(d: Deployment) -> None:
             owner, _, name = path.rpartition(".")
             _check_part(getattr(getattr(d, owner) if owner else d, name), path)
     _check_engine(d.engine)
+    if d.disaggregation is not None:
+        _check_pool(d.disaggregation.prefill)
     if d.engine.speculative is not None:
         _check_names(d.engine.speculative, "engine.speculative", ("method", "model"))
     _check_names(d.workload, "workload", ("task", "trace"))
@@ -62,6 +66,19 @@ def _check_part(value: object, path: str) -> None:
     if isinstance(value, kind) or (value is None and path in OPTIONAL):
         return
     raise InputError("not_a_part", path=path, value=shown(value), kind=kind.__name__, example=example)
+
+
+def _check_pool(pool: object) -> None:
+    if not isinstance(pool, PrefillPool):
+        example = "breakeven.PrefillPool(count=4, tensor_parallel_size=4)"
+        raise InputError("not_a_part", path="disaggregation.prefill", value=shown(pool), kind=PrefillPool.__name__, example=example)
+    if not isinstance(pool.enable_expert_parallel, TRUTHS):
+        path = "disaggregation.prefill.enable_expert_parallel"
+        raise InputError("not_a_switch", path=path, value=shown(pool.enable_expert_parallel))
+    device: object = pool.device
+    if device is not None and not isinstance(device, Device):
+        kind, example = PARTS["hardware.device"]
+        raise InputError("not_a_part", path="disaggregation.prefill.device", value=shown(device), kind=kind.__name__, example=example)
 
 
 def _check_engine(engine: Engine) -> None:
