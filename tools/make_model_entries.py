@@ -134,10 +134,6 @@ def _lines(row: Mapping[str, Any], more: tuple[str, ...]) -> Iterator[str]:
     if heads:
         yield f"draft_heads = {_list(heads)}"
     yield f"confidence = {_word(row['confidence'])}"
-    if model.state_dtype:
-        yield f"state_dtype = {_word(model.state_dtype)}"
-    if model.part_blocks:
-        yield f"part_blocks = {model.part_blocks}"
     for group in model.attention:
         yield from _attention(group)
     for states in model.states:

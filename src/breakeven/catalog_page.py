@@ -10,7 +10,7 @@ from rich.text import Text
 
 from breakeven import catalog_words
 from breakeven.canvas import DIM, glued, grid, indented, labels, rule
-from breakeven.document import CatalogComparison, CatalogDocument, CatalogEntry, CheckedFile, Finding, Kind
+from breakeven.catalog_document import CatalogComparison, CatalogDocument, CatalogEntry, CheckedFile, Finding, Kind
 from breakeven.messages import say
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from breakeven import catalog
-from breakeven.document import CatalogEntry, ComparedValue
+from breakeven.catalog_document import CatalogEntry, ComparedValue
 from breakeven.messages import say
 from breakeven.units import GIB, bytes_text, flop_text, significant
 from breakeven.words import joined, value_words

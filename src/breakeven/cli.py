@@ -5,9 +5,7 @@ import sys
 
 try:
     import os
-    import re
-    from collections.abc import Iterable, Mapping, Sequence
-    from difflib import get_close_matches
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
     from shutil import get_terminal_size
     from typing import TYPE_CHECKING, Annotated, Any
@@ -15,8 +13,9 @@ try:
     import typer
 
     from breakeven import streams
+    from breakeven.command_line import language_of, one_of, translate, usage_line, without_language
     from breakeven.errors import BreakevenError, InputError
-    from breakeven.messages import LANGUAGES, say, text
+    from breakeven.messages import say, text
 except KeyboardInterrupt:
     # Most of the time to start goes here, before there is a `main` that could catch it.
     sys.exit(130)
@@ -153,8 +152,8 @@ def advise(
     from breakeven.origin import values
 
     language, seeded = _language(ctx), _whole(seed, "--seed")
-    _one_of(objective, "--objective", api.OBJECTIVES)
-    _one_of(explain, "--explain", api.levers())
+    one_of(objective, "--objective", api.OBJECTIVES)
+    one_of(explain, "--explain", api.levers())
     deployment, warnings = api.load(file=file, launch=launch, log=log, flags=_flags(ctx.params), catalog_dirs=catalog_dirs or ())
     drawn, pays_from = values.count(draws, "--draws"), values.number(threshold, "--threshold")
     if explain is not None:
@@ -199,12 +198,12 @@ def catalog(
         raise typer.Exit(0 if all(file.ok for file in checked.checked) else USAGE_EXIT)
     dirs = catalog_files.user_folders(catalog_dirs or ())
     wanted = None if kind is None else entries.kind_named(kind)
-    _one_of(wanted, "catalog", entries.KINDS)
+    one_of(wanted, "catalog", entries.KINDS)
     levers = api.levers()
     names = {each: entries.names_of(each, levers, api.OBJECTIVES, dirs) for each in entries.KINDS if wanted in (None, each)}
     if name is not None:
         for each, known in names.items():
-            _one_of(name if each in entries.WORDS else None, each, known)
+            one_of(name if each in entries.WORDS else None, each, known)
         names = {each: (api.lever_named(name).name if each == "levers" else name,) for each in names}
     if name is not None and other is not None:
         _show(entries.compose_comparison(next(iter(names)), (name, other), _language(ctx), dirs), as_json)
@@ -275,11 +274,6 @@ def _spread(value: object) -> object:
     return dict(zip(keys, (number for _, _, number in parts), strict=True))
 
 
-def _one_of(given: str | None, name: str, known: Iterable[str]) -> None:
-    if given is not None and given not in known:
-        raise InputError("not_one_of", path=name, value=given, names=", ".join(known))
-
-
 def _whole(given: str, name: str) -> int:
     if not given.isdecimal():
         raise InputError("not_whole", path=name, value=given)
@@ -303,60 +297,6 @@ def _show(document: Any, as_json: bool, **options: bool) -> None:
     streams.write_out(terminal.render(document, width=width, colour=wants_colour(streams.is_terminal()), **options))
 
 
-def _without_language(arguments: Sequence[str]) -> list[str]:
-    """The arguments without a ``--lang`` before the verb: as an option there it would make typer load its validator, 0.1 s."""
-    rest, at = list(arguments), 0
-    while at < len(rest) and rest[at].startswith("-"):
-        if rest[at].partition("=")[0] == "--lang":
-            del rest[at : at + (1 if "=" in rest[at] else 2)]
-        else:
-            at += 1
-    return rest or ["--help"]
-
-
-def language_of(arguments: Sequence[str], environment: Mapping[str, str]) -> str:
-    """The language asked for: ``--lang``, then BREAKEVEN_LANG, then the locale."""
-    for argument, following in zip(arguments, [*arguments[1:], ""], strict=False):
-        name, equals, value = argument.partition("=")
-        if name == "--lang":
-            given = value if equals else following
-            _one_of(given, "--lang", LANGUAGES)
-            return given
-    names = ("BREAKEVEN_LANG", "LC_ALL", "LC_MESSAGES", "LANG")
-    wanted = next((environment[name] for name in names if environment.get(name)), "")
-    return "zh" if wanted.lower().startswith("zh") else "en"
-
-
-def translate(command: Any, language: str) -> None:
-    """Give a verb and its options their help in a language: the key is ``cli.<verb>`` or ``cli.option_<name>``."""
-    command.help = say(f"cli.{command.name or 'breakeven'}", language)
-    for param in command.params:
-        param.help = say(f"cli.option_{param.name}", language)
-    for verb in getattr(command, "commands", {}).values():
-        translate(verb, language)
-
-
-def usage_line(error: Any, language: str) -> str:
-    """A mistake in the command line itself, in one line."""
-    kind, reason = type(error).__name__, " ".join(error.format_message().split())
-    if kind == "NoSuchOption":
-        return _unknown("option", error.option_name, getattr(error, "possibilities", None) or (), language)
-    if kind == "BadOptionUsage":
-        return say("cli.value_unwanted" if "take" in reason else "cli.value_needed", language, option=error.option_name)
-    if found := re.match(r"No such command '([^']+)'", reason):
-        verbs = [command.callback.__name__ for command in app.registered_commands if command.callback is not None]
-        return _unknown("command", found[1], get_close_matches(found[1], verbs), language)
-    if found := re.search(r"unexpected extra argument\S* \((.+)\)", reason):
-        return say("cli.extra_arguments", language, given=found[1])
-    return say("cli.usage", language, reason=reason)
-
-
-def _unknown(kind: str, given: str, near: Sequence[str], language: str) -> str:
-    if not near:
-        return say(f"cli.no_such_{kind}", language, given=given)
-    return say(f"cli.no_such_{kind}_near", language, given=given, near=say("report.list_join", language).join(near))
-
-
 def run(arguments: Sequence[str]) -> int:
     """Run the command line and return its exit code."""
     try:
@@ -367,7 +307,7 @@ def run(arguments: Sequence[str]) -> int:
     command.name = None
     translate(command, language)
     try:
-        with command.make_context("breakeven", _without_language(arguments)) as context:
+        with command.make_context("breakeven", without_language(arguments)) as context:
             context.meta["language"] = language
             command.invoke(context)
     except streams.UnwrittenError as error:
@@ -379,7 +319,8 @@ def run(arguments: Sequence[str]) -> int:
     except (typer.Abort, KeyboardInterrupt):
         return INTERRUPTED_EXIT
     except typer.TyperException as error:
-        return _complain(usage_line(error, language), USAGE_EXIT)
+        verbs = [verb.callback.__name__ for verb in app.registered_commands if verb.callback is not None]
+        return _complain(usage_line(error, language, verbs), USAGE_EXIT)
     return 0
 
 

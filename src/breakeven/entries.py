@@ -10,9 +10,9 @@ from msgspec import structs
 
 from breakeven import catalog, support
 from breakeven.advice import AXES
+from breakeven.catalog_document import CatalogDocument, CatalogEntry, Kind
 from breakeven.catalog_files import USERS, users_file
 from breakeven.compose import Language, plain
-from breakeven.document import CatalogDocument, CatalogEntry, Kind
 from breakeven.efficiencies import table
 from breakeven.entry_check import check_entries, template
 from breakeven.entry_comparison import compare_devices, compare_models

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from breakeven import catalog
+from breakeven.catalog_document import CheckedFile, Finding
 from breakeven.catalog_files import HERE, USERS, Kind, kind_of, read_table, user_files
 from breakeven.compose import Language
-from breakeven.document import CheckedFile, Finding
 from breakeven.errors import InputError
 from breakeven.messages import Message, text
 from breakeven.origin.device_entry import SPARSE_FACTOR

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from breakeven.catalog_document import CatalogComparison, ComparedValue
 from breakeven.compose import Language, figure
-from breakeven.document import CatalogComparison, ComparedValue
 from breakeven.kernels import BY_STORED, kv_kernel, weight_kernel
 from breakeven.ledger import memory
 from breakeven.ledger.compute import active_expert_parameters

@@ -54,7 +54,7 @@ def build(
 
 
 def of(model: Model, workload: dict[str, float]) -> Deployment:
-    return Deployment(model=model, hardware=api.hardware("h100-sxm", 1), engine=Engine(), workload=Workload(**workload))
+    return Deployment(model=model, hardware=api.hardware("h100-sxm", 1), engine=Engine(version="0.30"), workload=Workload(**workload))
 
 
 CLOSED = {"input_tokens": 2000.0, "output_tokens": 300.0, "concurrency": 48.0, "prefix_hit_rate": 0.3}

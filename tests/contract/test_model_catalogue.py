@@ -50,7 +50,7 @@ def test_the_catalogue_holds_every_model_that_is_well_founded_and_can_be_read(ro
     assert len(entered) >= 140
     for name, row in rows.items():
         if row["confidence"] == "high" and name not in entered:
-            with pytest.raises(NotModelledError):
+            with pytest.raises((NotModelledError, InputError)):  # a kind not modelled, or a configuration the table cut short
                 parse_config(configuration(row), name=name, where=name)
 
 
@@ -66,7 +66,11 @@ class TestEachEntry:
 
     def test_attention_follows_from_the_shape(self, path: Path) -> None:
         model = parse_entry(table(path), path.stem)
-        if all(group.kind != "mla" for group in model.attention) and not model.states and model.family not in OTHER_PROJECTIONS:
+        if (
+            all(group.kind not in ("mla", "compressed") for group in model.attention)
+            and not model.states
+            and model.family not in OTHER_PROJECTIONS
+        ):
             assert model.parameters.attention == pytest.approx(plain_attention(model), rel=2e-3)
 
     def test_experts_are_whole_matrices_of_the_hidden_size(self, path: Path) -> None:

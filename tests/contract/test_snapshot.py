@@ -113,7 +113,9 @@ def test_a_lever_that_changes_the_format_drops_the_bytes_of_the_files(tmp_path: 
     from dataclasses import replace
 
     off = weight_quant.remove(replace(workload, model=model, hardware=hardware))
-    assert off.model.stored_bytes == {} and off.model.stored == {}
+    assert {kernel.bytes for kernel in weight_kernels(off.model, off.engine, device).values()} == {2.0}
+    again = weight_quant.apply(off, "fp8")
+    assert weight_kernels(again.model, again.engine, device)["mlp"].bytes == stays
 
 
 def test_towers_are_held_and_not_read_and_mtp_layers_are_kept_apart(tmp_path: Path) -> None:

@@ -32,8 +32,7 @@ def _build(
     settings = Engine(**{"enable_prefix_caching": False, **(engine or {})})
     shape = api.model(model)
     hardware = api.hardware(device, replicas * layout(shape, settings).devices)
-    if domain is not None:
-        hardware = replace(hardware, device=replace(hardware.device, link_domain=domain))
+    hardware = replace(hardware, device=replace(hardware.device, link_domain=domain))
     return Deployment(
         model=shape,
         hardware=replace(hardware, network_bytes_per_s=network),

@@ -52,7 +52,7 @@ def test_the_devices_of_a_replica_are_told_with_their_arithmetic() -> None:
         (LLAMA, 16, {"tensor_parallel_size": 16, "decode_context_parallel_size": 4}, "use at most 2"),
         (DEEPSEEK, 8, {"tensor_parallel_size": 8, "decode_context_parallel_size": 3}, "not a multiple"),
         (LLAMA, 8, {"tensor_parallel_size": 4, "data_parallel_size": 4}, "replicas"),
-        (replace(LLAMA, states=(STATES,)), 8, {"tensor_parallel_size": 8}, "12 heads of the gated_deltanet layers"),
+        (replace(LLAMA, states=(STATES,)), 8, {"tensor_parallel_size": 8}, "12 heads of the gated_deltanet states"),
         (replace(LLAMA, states=(STATES,)), 2, {"prefill_context_parallel_size": 2}, "in order"),
     ],
 )

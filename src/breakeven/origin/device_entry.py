@@ -39,6 +39,7 @@ def parse_device(table: Mapping[str, object], name: str) -> Device:
     fields |= {"link_type": "none", **{key: word(table[key], where + key) for key in TEXTS if key in table}}
     _check_family(fields["family"], f"{where}family")
     fields |= {key: number(table[key], where + key) for key in OPTIONAL if key in table}
+    fields |= {key: count(table[key], where + key) for key in OPTIONAL_COUNTS if key in table}
     sources = _texts(table["sources"], f"{where}sources") if "sources" in table else {}
     fields |= _format_lists(table, rates, where) | _confidences(table, bool(sources), where)
     return Device(

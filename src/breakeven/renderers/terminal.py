@@ -11,7 +11,8 @@ from rich.text import Text
 
 from breakeven import catalog_page, words
 from breakeven.canvas import DIM, WIDEST, folded, glued, grid, indented, labels, rule, written
-from breakeven.document import CatalogDocument, Document, ExplanationDocument, Lever, Line, RuleOfThumb
+from breakeven.catalog_document import CatalogDocument
+from breakeven.document import Document, ExplanationDocument, Lever, Line, RuleOfThumb
 from breakeven.messages import printable, say
 
 BAR = 18

@@ -75,7 +75,10 @@ class DeviceCondition:
         formats = (self.native is None or self.native in device.native_formats) and (
             self.not_native is None or self.not_native not in device.native_formats
         )
-        sized = self.memory_at_least_bytes <= device.capacity_bytes < self.memory_below_bytes
+        memory = device.memory_bytes
+        # A memory that nobody has stated yet meets no condition on it.
+        anyone = self.memory_at_least_bytes <= 0.0 and self.memory_below_bytes == float("inf")
+        sized = anyone if memory is None else self.memory_at_least_bytes <= memory < self.memory_below_bytes
         return listed and least and below and formats and sized
 
 

@@ -1,0 +1,70 @@
+"""The words of a command line: its language, its help, and its mistakes in one line each."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+from breakeven.errors import InputError
+from breakeven.messages import LANGUAGES, say
+
+
+def one_of(given: str | None, name: str, known: Iterable[str]) -> None:
+    """Refuse a word that is not among those known."""
+    if given is not None and given not in known:
+        raise InputError("not_one_of", path=name, value=given, names=", ".join(known))
+
+
+def without_language(arguments: Sequence[str]) -> list[str]:
+    """The arguments without a ``--lang`` before the verb: as an option there it would make typer load its validator, 0.1 s."""
+    rest, at = list(arguments), 0
+    while at < len(rest) and rest[at].startswith("-"):
+        if rest[at].partition("=")[0] == "--lang":
+            del rest[at : at + (1 if "=" in rest[at] else 2)]
+        else:
+            at += 1
+    return rest or ["--help"]
+
+
+def language_of(arguments: Sequence[str], environment: Mapping[str, str]) -> str:
+    """The language asked for: ``--lang``, then BREAKEVEN_LANG, then the locale."""
+    for argument, following in zip(arguments, [*arguments[1:], ""], strict=False):
+        name, equals, value = argument.partition("=")
+        if name == "--lang":
+            given = value if equals else following
+            one_of(given, "--lang", LANGUAGES)
+            return given
+    names = ("BREAKEVEN_LANG", "LC_ALL", "LC_MESSAGES", "LANG")
+    wanted = next((environment[name] for name in names if environment.get(name)), "")
+    return "zh" if wanted.lower().startswith("zh") else "en"
+
+
+def translate(command: Any, language: str) -> None:
+    """Give a verb and its options their help in a language: the key is ``cli.<verb>`` or ``cli.option_<name>``."""
+    command.help = say(f"cli.{command.name or 'breakeven'}", language)
+    for param in command.params:
+        param.help = say(f"cli.option_{param.name}", language)
+    for verb in getattr(command, "commands", {}).values():
+        translate(verb, language)
+
+
+def usage_line(error: Any, language: str, verbs: Sequence[str]) -> str:
+    """A mistake in the command line itself, in one line."""
+    kind, reason = type(error).__name__, " ".join(error.format_message().split())
+    if kind == "NoSuchOption":
+        return _unknown("option", error.option_name, getattr(error, "possibilities", None) or (), language)
+    if kind == "BadOptionUsage":
+        return say("cli.value_unwanted" if "take" in reason else "cli.value_needed", language, option=error.option_name)
+    if found := re.match(r"No such command '([^']+)'", reason):
+        return _unknown("command", found[1], get_close_matches(found[1], verbs), language)
+    if found := re.search(r"unexpected extra argument\S* \((.+)\)", reason):
+        return say("cli.extra_arguments", language, given=found[1])
+    return say("cli.usage", language, reason=reason)
+
+
+def _unknown(kind: str, given: str, near: Sequence[str], language: str) -> str:
+    if not near:
+        return say(f"cli.no_such_{kind}", language, given=given)
+    return say(f"cli.no_such_{kind}_near", language, given=given, near=say("report.list_join", language).join(near))
