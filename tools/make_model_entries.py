@@ -11,13 +11,14 @@ import os
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from breakeven.errors import BreakevenError
+from breakeven.errors import BreakevenError, InputError
 from breakeven.origin.huggingface import parse_config
 from breakeven.origin.model_entry import parse_entry
-from breakeven.spec.model import TENSOR_CLASSES, Attention, Model, States
+from breakeven.spec.model import TENSOR_CLASSES, Attention, Model, Parameters, States
 
 ROOT = Path(__file__).resolve().parents[1]
 SHARED = Path(os.environ.get("BREAKEVEN_SHARED") or ROOT.parent / "shared")
@@ -107,8 +108,64 @@ def configuration(row: Mapping[str, Any]) -> dict[str, Any]:
     return config
 
 
+def _model(row: Mapping[str, Any]) -> Model:
+    """The model of a row, by the parser; what the table cut short comes from the row's own columns."""
+    if _cut_short(row):
+        return _from_columns(row)
+    written, config = row["quantization_config"] or {}, configuration(row)
+    if written.get("format") != "pack-quantized" or "config_groups" in written:
+        return parse_config(config, name=row["name"], where=row["name"])
+    # The table keeps the method and not its groups; what is packed, and how wide, stands in another column.
+    if not str(row["native_dtype"]).startswith("int4 experts"):
+        raise InputError("not_a_table", path=f"{row['name']}.quantization_config.config_groups")
+    plain = parse_config({key: value for key, value in config.items() if key != "quantization_config"}, name=row["name"], where=row["name"])
+    return replace(plain, stored={"experts": "int4_g32"})
+
+
+def _cut_short(row: Mapping[str, Any]) -> bool:
+    return any(isinstance(value, str) and value.startswith("see ") for value in row["hf_config"].values())
+
+
+def _from_columns(row: Mapping[str, Any]) -> Model:
+    """A plain decoder from the columns: layers that attend alike, those without attention as parts, and the counts by class."""
+    counts, plain = row["param_breakdown"], [group for group in row["attention"] if group["kind"] == "full"]
+    width = row["head_dim"]
+    attention = tuple(
+        Attention(
+            kind="full",
+            layers=group["n"],
+            q_heads=row["num_attention_heads"],
+            kv_heads=group["kv_elems_per_token"] // (2 * width),
+            k_dim=width,
+            v_dim=width,
+        )
+        for group in plain
+    )
+    layers = row["num_hidden_layers"]
+    return Model(
+        name=row["name"],
+        family=row["model_type"],
+        layers=layers,
+        hidden=row["hidden_size"],
+        vocabulary=row["vocab_size"],
+        attention=attention,
+        part_blocks=layers - sum(group["n"] for group in plain),
+        parameters=Parameters(
+            embedding=counts["embed"],
+            head=counts["lm_head"],
+            attention=counts["attention_and_mixers"],
+            mlp=counts["dense_mlp"],
+            experts=counts["moe"],
+            other=counts["norms_and_other"],
+        ),
+        tied=row["tie_word_embeddings"],
+        dtype=row["native_dtype"],
+        max_context=row["max_position_embeddings"],
+    )
+
+
 def _lines(row: Mapping[str, Any], more: tuple[str, ...]) -> Iterator[str]:
-    model = parse_config(configuration(row), name=row["name"], where=row["name"])
+    model = _model(row)
     ids = [name for name in row["hf_ids"] if not REQUANTISED.search(name) and name not in OTHER_CONTEXT]
     heads = _draft_heads(row)
     yield f"family = {_word(model.family)}"
@@ -172,12 +229,14 @@ def _sources(row: Mapping[str, Any], model: Model, heads: bool) -> Iterator[str]
     yield from ("", "[sources]")
     yield f"shape = {_word('config.json as published, kept in: ' + ' | '.join(s for s in found if 'instantiation' not in s))}"
     counted = next((source for source in found if "instantiation" in source), None)
-    yield f"parameters = {_word('counted from the shape (language model only)' + (f'; {counted}' if counted else ''))}"
+    basis = "counts by tensor class published beside it" if _cut_short(row) else "counted from the shape (language model only)"
+    yield f"parameters = {_word(basis + (f'; {counted}' if counted else ''))}"
     named = {"torch_dtype", "dtype"} & {*row["hf_config"], *row["hf_config"].get("text_config", {})}
     yield f"dtype = {_word('torch_dtype of config.json' if named else 'dtype of the published checkpoint')}"
     yield 'hf_ids = "the publisher\'s model pages"'
     if model.stored:
-        yield f"stored = {_word('quantization_config of config.json: ' + json.dumps(row['quantization_config']))}"
+        packed = "; int4 experts, groups of 32 recalled" if model.stored.get("experts") == "int4_g32" else ""
+        yield f"stored = {_word('quantization_config of config.json: ' + json.dumps(row['quantization_config']) + packed)}"
     if model.mtp_layers:
         inner = row["hf_config"].get("text_config") or row["hf_config"]
         field = "mtp_num_hidden_layers" if "mtp_num_hidden_layers" in inner else "num_nextn_predict_layers"

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from make_model_entries import configuration
 
 from breakeven import catalog
-from breakeven.errors import InputError, NotModelledError
+from breakeven.errors import InputError
 from breakeven.origin.huggingface import parse_config
 from breakeven.origin.model_entry import SOURCE_OF, parse_entry
 from breakeven.spec.model import Model
@@ -45,13 +44,9 @@ def plain_attention(model: Model) -> int:
     )
 
 
-def test_the_catalogue_holds_every_model_that_is_well_founded_and_can_be_read(rows: Mapping[str, dict[str, Any]]) -> None:
+def test_the_catalogue_holds_every_model_of_high_confidence(rows: Mapping[str, dict[str, Any]]) -> None:
     entered = {path.stem for path in FILES}
-    assert len(entered) >= 140
-    for name, row in rows.items():
-        if row["confidence"] == "high" and name not in entered:
-            with pytest.raises((NotModelledError, InputError)):  # a kind not modelled, or a configuration the table cut short
-                parse_config(configuration(row), name=name, where=name)
+    assert {name for name, row in rows.items() if row["confidence"] == "high"} <= entered
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
@@ -81,6 +76,10 @@ class TestEachEntry:
 
     def test_is_what_the_parser_reads_from_the_published_configuration(self, path: Path, rows: Mapping[str, dict[str, Any]]) -> None:
         row, model = rows[path.stem], parse_entry(table(path), path.stem)
+        if any(isinstance(value, str) and value.startswith("see ") for value in row["hf_config"].values()):
+            assert model.parameters.total == row["total_params"]  # the table keeps this configuration without its blocks
+            assert sum(g.layers * g.kv_heads * (g.k_dim + g.v_dim) * 2 for g in model.attention) == row["kv_bytes_per_token_bf16"]
+            return
         read = parse_config(row["hf_config"], name=path.stem, where=path.stem)
         shape = (
             "family",
