@@ -44,6 +44,7 @@ def group_format(group: Written, whole: Written) -> Format:
     found = _float(weights, bits, size, activations) if kind == "float" else None
     if kind == "int":
         symmetric = weights.flag("symmetric", True)
+        size = -1 if size is None and weights.config.get("strategy") not in ("group", "tensor_group", "block") else size
         scale = 16 + (0 if symmetric else bits or 0)
         packed = str(group.config.get("format") or whole.config.get("format")) == "pack-quantized"
         found = integer(bits, size, shared_bits=scale, activations=activations and not (packed and bits == 8))

@@ -89,8 +89,11 @@ def _method(config: Mapping[str, object], fields: Fields) -> str:
     method = config.get("quant_method")
     if isinstance(method, str):
         return method.lower()
-    if config.get("quant_algo") is not None:
+    producer = config.get("producer")
+    if config.get("quant_algo") is not None or (isinstance(producer, dict) and producer.get("name") == "modelopt"):
         return "modelopt"
+    if config.get("config_groups") is not None:
+        return "compressed-tensors"
     if "bits" in config and "group_size" in config and not {"sym", "desc_act", "zero_point", "version"} & set(config):
         return "mlx"
     raise InputError("config_missing_fields", where=fields.where, model_type=fields.model_type, fields="quantization_config.quant_method")

@@ -25,10 +25,12 @@ class Format:
 def integer(bits: int | None, group: int | None, *, shared_bits: float, activations: bool = False) -> Format | None:
     """Integers with a scale for each group; ``shared_bits`` are what a group adds, ``activations`` says that those are 8-bit too.
 
+    A group of -1 is a whole column.
+
     >>> integer(4, 128, shared_bits=20)
     Format(name='int4_g128', bytes=0.51953125, narrower=False)
     """
-    columns = group in (-1, 0, None)
+    columns = group in (-1, 0) or (group is None and bits == 8)
     size = bits / 8 + (0.0 if columns else shared_bits / (8 * (group or 1))) if bits else 0.0
     if bits == 8 and (columns or (group or 0) > 0):
         return Format(name="int8" if activations else "int8_weight_only", bytes=size)

@@ -52,7 +52,8 @@ def hqq(written: Written) -> Rules:
     """``hqq``: a 16-bit scale and a 16-bit zero point for each group."""
     weights = written.inner("quant_config").inner("weight_quant_params") if written.config.get("quant_config") else written
     bits = weights.number("nbits", "bits")
-    found = integer(bits, weights.number("group_size"), shared_bits=2 * _SCALE_BITS)
+    group = weights.number("group_size")
+    found = integer(bits, -1 if group is None else group, shared_bits=2 * _SCALE_BITS)
     if found is None:
         raise weights.refused(f"hqq {bits} bits")
     return Rules(by_role=linear(found), named=written.kept("skip_modules", *_KEPT))

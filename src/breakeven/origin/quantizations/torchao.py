@@ -17,7 +17,7 @@ _MAPS = ("ModuleFqnToConfig", "FqnToConfig")
 
 def torchao(written: Written) -> Rules:
     """``quant_type`` as a word or a table; embedding and head are converted where they are included or named."""
-    kind = written.config.get("quant_type", written.config.get("quant_type_kwargs") and "")
+    kind = written.config.get("quant_type")
     named = list(written.kept("modules_to_not_convert"))
     tables = cast(tuple[Role, ...], ("head", "embedding") if written.flag("include_input_output_embeddings") else ())
     if isinstance(kind, str):
