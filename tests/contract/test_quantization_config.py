@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from model_configs import GOOD, read, without
+from model_configs import GOOD, PARAMS, read, without
 
 from breakeven import api
 from breakeven.errors import BreakevenError, InputError, NotModelledError
@@ -216,6 +216,14 @@ class TestPlaces:
         model = parse_config({**without(GOOD, "quantization_config"), "quantization": {"bits": 4, "group_size": 64}}, name="m", where="c")
         assert model.stored == every("int4_g64", "head", "embedding")
 
+    def test_48_mistral_writes_it_into_params_json(self) -> None:
+        written = {"qformat_weight": "fp8_e4m3", "qscheme_act": "TENSOR"}
+        assert parse_config({**PARAMS, "quantization": written}, name="m", where="params.json").stored == {
+            "attention": "fp8", "experts": "fp8"
+        }  # fmt: skip
+        with pytest.raises(NotModelledError, match="int5"):
+            parse_config({**PARAMS, "quantization": {"qformat_weight": "int5"}}, name="m", where="params.json")
+
     def test_51_the_kv_scheme_by_every_name(self) -> None:
         forms = ({"kv_cache_scheme": {"num_bits": 8, "type": "float"}}, {"kv_cache_quant_algo": "FP8"})
         assert {read(quantization_config={"quant_algo": "FP8", **form}).kv_scheme for form in forms} == {"fp8"}
@@ -234,6 +242,7 @@ FILES: list[tuple[str, dict[str, Any], float, str]] = [
     ("llama-3.1-8b", {"quant_method": "compressed-tensors", "ignore": ["lm_head"], "format": "pack-quantized", "config_groups": {
         "group_0": {"targets": ["Linear"], "weights": GROUP}}}, 5.7e9,
      "RedHatAI/Meta-Llama-3.1-8B-Instruct-quantized.w4a16, size of its safetensors files, recalled"),
+    ("minimax-m2", {"quant_method": "fp8", "weight_block_size": [128, 128]}, 230e9, "MiniMaxAI/MiniMax-M2, size of its files, recalled"),
     ("gpt-oss-20b", {"quant_method": "mxfp4"}, 13.76e9, "openai/gpt-oss-20b, size of its safetensors files, recalled"),
     ("gpt-oss-120b", {"quant_method": "mxfp4"}, 65.25e9, "openai/gpt-oss-120b, size of its safetensors files, recalled"),
 ]  # fmt: skip

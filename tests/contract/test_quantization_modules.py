@@ -5,13 +5,16 @@ Rules are those of the reference notes on configurations, traps those of its not
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from model_configs import HYBRIDS, LATENT, dense, read
+from test_snapshot import snapshot, tensors
 
 from breakeven import catalog
 from breakeven.kernels import weight_kernel, weight_kernels
+from breakeven.origin.config_file import load_config
 from breakeven.origin.huggingface import parse_config
 
 GROUP = {"num_bits": 4, "type": "int", "group_size": 128, "strategy": "group", "symmetric": True}
@@ -125,3 +128,12 @@ class TestModulesLeftOut:
     def test_a_format_without_groups_says_what_is_taken(self) -> None:
         model = read(quantization_config={"quant_method": "compressed-tensors", "format": "float-quantized"})
         assert [remark.key for remark in model.remarks] == ["warning.no_config_groups"]
+
+
+def test_files_of_a_mixed_class_keep_the_format_that_the_configuration_gives_it(tmp_path: Path) -> None:
+    """Two matrices of three in 4 bits hold fewer bytes than the third in 16, and still are the larger part."""
+    given = {name: tensor for name, tensor in tensors().items() if "gate_proj" not in name and "up_proj" not in name}
+    packed = {f"model.layers.{i}.mlp.{m}_proj.qweight": ("I32", (8, 128)) for i in range(2) for m in ("gate", "up")}
+    written = {"quant_method": "gptq", "bits": 4, "group_size": 64, "dynamic": {"-:.*(self_attn|down_proj).*": {}}}
+    model = load_config(snapshot(tmp_path, {**given, **packed}, quantization_config=written))
+    assert model.stored == {"mlp": "int4_g64"} and model.stored_bytes["mlp"] == 2 * (2 * 4096 + 16384)

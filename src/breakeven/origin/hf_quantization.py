@@ -14,7 +14,7 @@ from breakeven.origin.hf_rules import Rules, Written
 from breakeven.origin.hf_weight_formats import SIXTEEN_BIT_BYTES, Format, float4
 from breakeven.origin.quantizations.bitsandbytes import bitsandbytes
 from breakeven.origin.quantizations.compressed_tensors import compressed_tensors
-from breakeven.origin.quantizations.float8 import fp8, mxfp4
+from breakeven.origin.quantizations.float8 import fp8, mistral, mxfp4
 from breakeven.origin.quantizations.grouped_integers import auto_round, awq, eetq, gptq, hqq
 from breakeven.origin.quantizations.mlx import mlx
 from breakeven.origin.quantizations.modelopt import modelopt
@@ -42,6 +42,7 @@ _METHODS: Mapping[str, Callable[[Written], Rules]] = {
     "quark": quark,
     "torchao": torchao,
     "mlx": mlx,
+    "mistral": mistral,
 }
 """By ``quant_method``. What is not here (AQLM, EXL2, QuIP#, VPTQ, SpQR, HIGGS, …) is refused by its name."""
 
@@ -92,6 +93,8 @@ def _method(config: Mapping[str, object], fields: Fields) -> str:
     producer = config.get("producer")
     if config.get("quant_algo") is not None or (isinstance(producer, dict) and producer.get("name") == "modelopt"):
         return "modelopt"
+    if "qformat_weight" in config:
+        return "mistral"
     if config.get("config_groups") is not None:
         return "compressed-tensors"
     if "bits" in config and "group_size" in config and not {"sym", "desc_act", "zero_point", "version"} & set(config):

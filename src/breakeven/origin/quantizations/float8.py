@@ -21,6 +21,14 @@ def mxfp4(written: Written) -> Rules:
     return Rules(by_role={"expert": found} if found else {}, named=written.kept(*_KEPT))
 
 
+def mistral(written: Written) -> Rules:
+    """``quantization`` of Mistral's ``params.json``: the weights' format by ``qformat_weight``."""
+    form = written.config.get("qformat_weight")
+    if form != "fp8_e4m3":
+        raise written.refused(f"mistral qformat_weight={shown(form)}")
+    return Rules(by_role=linear(float8()), named=written.kept(*_KEPT))
+
+
 def _block(written: Written) -> tuple[int, int] | None:
     block = written.config.get("weight_block_size")
     if block is None:
