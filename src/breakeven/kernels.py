@@ -54,9 +54,10 @@ BY_STORED: Mapping[str, str] = {
     "int4_g128": "int4",
     "int4_g64": "int4",
     "int4_g32": "int4",
+    "nvfp4_weight_only": "mxfp4_weight_only",
     "q4_k": "q4_k_m",
 }
-"""Checkpoint format to kernel family. Q4_K_M is what files with Q4_K tensors are called."""
+"""Checkpoint format to kernel family; a family's own name is a format too. Q4_K_M is what files with Q4_K tensors are called."""
 BY_KERNEL: Mapping[str, str] = {"int4_marlin": "int4", "fp16": "bf16"}
 """Kernel families that read the format of another."""
 WITHOUT_UNIT: Mapping[str, str] = {"fp8": "fp8_weight_only", "mxfp4": "mxfp4_weight_only", "nvfp4": "mxfp4_weight_only"}

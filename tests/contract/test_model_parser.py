@@ -22,7 +22,7 @@ class TestStorage:
             ({"quant_method": "fp8", "weight_block_size": [128, 128]}, {"attention": "fp8", "mlp": "fp8", "experts": "fp8"}),
             ({"quant_method": "mxfp4"}, {"experts": "mxfp4"}),
             ({"quant_method": "awq", "w_bit": 4, "q_group_size": 64}, dict.fromkeys(("attention", "mlp", "experts"), "int4_g64")),
-            ({"quant_method": "gptq", "bits": 8, "group_size": 128}, dict.fromkeys(("attention", "mlp", "experts"), "int8")),
+            ({"quant_method": "gptq", "bits": 8, "group_size": 128}, dict.fromkeys(("attention", "mlp", "experts"), "int8_weight_only")),
             (
                 {"quant_method": "bitsandbytes", "load_in_4bit": True, "bnb_4bit_quant_type": "nf4"},
                 dict.fromkeys(("attention", "mlp", "experts"), "nf4"),
@@ -51,7 +51,7 @@ class TestStorage:
                         "group_0": {"targets": ["re:.*experts.*"], "weights": {"num_bits": 4, "type": "float", "group_size": 16}}
                     },
                 },
-                {"experts": "nvfp4"},
+                {"experts": "nvfp4_weight_only"},
             ),
             ({"bits": 4, "group_size": 64}, dict.fromkeys(("attention", "mlp", "experts", "head", "embedding"), "int4_g64")),
         ],
@@ -67,7 +67,7 @@ class TestStorage:
             {"quant_algo": "MIXED_PRECISION"},
             {"quant_method": "compressed-tensors", "format": "pack-quantized"},
             {"quant_method": "fp8", "kv_cache_scheme": "int2"},
-            {"quant_method": "gptq", "bits": 4, "group_size": -1},
+            {"quant_method": "gptq", "bits": 4},
         ],
     )
     def test_other_formats_are_refused_by_name(self, written: dict[str, Any]) -> None:

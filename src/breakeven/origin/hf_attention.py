@@ -31,11 +31,16 @@ _LAYER_KINDS: Mapping[str, AttentionKind] = {
 
 def attention_groups(fields: Fields, arch: Architecture, blocks: Sequence[Block]) -> tuple[Attention, ...]:
     """The groups of layers that attend alike, in the order in which they first appear."""
-    if not any("attention" in block for block in blocks):
-        return ()
-    every = _with_shared_caches(fields, arch, _LAYOUTS[arch.attends](fields, arch, len(blocks)))
-    per_layer = [layer for layer, block in zip(every, blocks, strict=True) if "attention" in block]
+    per_layer = [layer for layer in attention_layers(fields, arch, blocks) if layer is not None]
     return tuple(replace(layer, layers=count) for layer, count in Counter(per_layer).items())
+
+
+def attention_layers(fields: Fields, arch: Architecture, blocks: Sequence[Block]) -> list[Attention | None]:
+    """The attention of each layer, None where a layer has none."""
+    if not any("attention" in block for block in blocks):
+        return [None] * len(blocks)
+    every = _with_shared_caches(fields, arch, _LAYOUTS[arch.attends](fields, arch, len(blocks)))
+    return [layer if "attention" in block else None for layer, block in zip(every, blocks, strict=True)]
 
 
 def _with_shared_caches(fields: Fields, arch: Architecture, layers: list[Attention]) -> list[Attention]:

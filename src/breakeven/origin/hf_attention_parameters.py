@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from breakeven.origin.architecture import Architecture
 from breakeven.origin.config_fields import Fields
 from breakeven.origin.hf_sparse import query_rank
@@ -34,6 +36,32 @@ def attention_parameters(fields: Fields, arch: Architecture, hidden: int, group:
     total += _qk_norm(fields, arch, group) + (group.q_heads if arch.sinks else 0)
     gated = arch.head_gate is not None and fields.flag(arch.head_gate)
     return total + (hidden * group.q_heads if gated else 0)
+
+
+def attention_matrices(fields: Fields, arch: Architecture, hidden: int, group: Attention) -> Mapping[str, int]:
+    """Of one layer's attention: its projections by short names (``q``, ``k``, ``v``, ``o``; ``q_a`` … where they are of low rank)."""
+    if group.kind == "mla":
+        return _latent_matrices(fields, hidden, group)
+    if group.kind == "compressed":
+        rank, out, width = fields.count("q_lora_rank"), fields.count("o_lora_rank"), group.q_heads * group.k_dim
+        outputs = {"o_a": width * out, "o_b": fields.count("o_groups") * out * hidden}
+        return {"q_a": hidden * rank, "q_b": rank * width, "kv_a": hidden * group.k_dim, **outputs}
+    out = group.q_heads * group.v_dim
+    gate = hidden * out if arch.query_gate and fields.flag(arch.query_gate) else 0
+    cached = 0 if group.shares_kv else hidden * group.kv_heads
+    values = 0 if fields.flag("attention_k_eq_v") and group.kind == "full" else cached * group.v_dim
+    shared = fields.optional_count("share_q_dim")
+    width = group.q_heads * group.k_dim
+    queries = hidden * width if shared is None else hidden * shared + shared * width
+    return {"q": queries + gate, "k": cached * group.k_dim, "v": values, "o": hidden * out}
+
+
+def _latent_matrices(fields: Fields, hidden: int, group: Attention) -> Mapping[str, int]:
+    rank, rope, nope, value = group.latent_rank or 0, group.rope_dim or 0, group.nope_dim or 0, group.value_dim or 0
+    compressed, width = query_rank(fields), group.q_heads * (nope + rope)
+    queries = {"q": hidden * width} if compressed is None else {"q_a": hidden * compressed, "q_b": compressed * width}
+    out = {"kv_b": rank * group.q_heads * (nope + value), "o": group.q_heads * value * hidden}
+    return {**queries, "kv_a": hidden * (rank + rope), **out}
 
 
 def _qk_norm(fields: Fields, arch: Architecture, group: Attention) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from breakeven.errors import InputError
@@ -24,15 +24,27 @@ class Mlps:
 
 def mlp_parameters(fields: Fields, arch: Architecture, hidden: int, blocks: Sequence[Block], mixture: Mixture | None) -> Mlps:
     """Dense MLPs of the layers without a mixture, and of those where both run; the mixtures of the others."""
-    held = mixture.holds if mixture else (False,) * len(blocks)
-    beside = arch.mixture_switch is not None or arch.mixture_beside
-    dense = [index for index, block in enumerate(blocks) if "mlp" in block and (beside or not held[index])]
+    dense = _dense(arch, blocks, mixture)
     widths = _widths(fields, arch, hidden, len(blocks)) if dense else []
     total = sum(_parameters(fields, arch, hidden, widths[index]) for index in dense)
     if mixture is None:
         return Mlps(mlp=total, experts=0)
     mixed = mixture.experts.layers
     return Mlps(mlp=total + mixed * beside_experts(arch, hidden, mixture), experts=mixed * expert_parameters(arch, hidden, mixture))
+
+
+def dense_matrices(fields: Fields, arch: Architecture, hidden: int, blocks: Sequence[Block], mixture: Mixture | None) -> Mapping[int, int]:
+    """Parameters of the dense MLP's matrices, by layer."""
+    dense = _dense(arch, blocks, mixture)
+    widths = _widths(fields, arch, hidden, len(blocks)) if dense else []
+    return {index: hidden * (hidden if widths[index] == _LINEAR else arch.mlp_matrices * widths[index]) for index in dense}
+
+
+def _dense(arch: Architecture, blocks: Sequence[Block], mixture: Mixture | None) -> list[int]:
+    """Layers with a dense MLP: those without a mixture, and those where both run."""
+    held = mixture.holds if mixture else (False,) * len(blocks)
+    beside = arch.mixture_switch is not None or arch.mixture_beside
+    return [index for index, block in enumerate(blocks) if "mlp" in block and (beside or not held[index])]
 
 
 def last_mlp(fields: Fields, arch: Architecture, hidden: int, layers: int) -> int:
@@ -115,14 +127,28 @@ def _up(width: int, multiple: int) -> int:
 
 def beside_experts(arch: Architecture, hidden: int, mixture: Mixture) -> int:
     """Of one layer with a mixture: the router, the shared experts, the way to the experts' own width and back."""
-    routed = mixture.experts.count + mixture.idle
-    router = routed * (hidden + (1 if arch.router_bias else 0))
+    router = router_matrix(hidden, mixture) + (mixture.experts.count + mixture.idle if arch.router_bias else 0)
     latent = 2 * hidden * mixture.latent + (mixture.latent if mixture.latent_norm else 0) if mixture.latent else 0
-    return router + latent + arch.mlp_matrices * hidden * mixture.shared_width + (hidden if arch.shared_gate else 0)
+    return router + latent + shared_matrices(arch, hidden, mixture) + (hidden if arch.shared_gate else 0)
 
 
 def expert_parameters(arch: Architecture, hidden: int, mixture: Mixture) -> int:
     """Of one layer with a mixture: the routed experts."""
     inner = mixture.latent or hidden
     biases = (arch.mlp_matrices - 1) * mixture.width + inner if arch.expert_bias else 0
-    return mixture.experts.count * (arch.mlp_matrices * inner * mixture.width + biases)
+    return routed_matrices(arch, hidden, mixture) + mixture.experts.count * biases
+
+
+def router_matrix(hidden: int, mixture: Mixture) -> int:
+    """Of one layer: the router without its bias."""
+    return (mixture.experts.count + mixture.idle) * hidden
+
+
+def shared_matrices(arch: Architecture, hidden: int, mixture: Mixture) -> int:
+    """Of one layer: the matrices of the shared experts."""
+    return arch.mlp_matrices * hidden * mixture.shared_width
+
+
+def routed_matrices(arch: Architecture, hidden: int, mixture: Mixture) -> int:
+    """Of one layer: the matrices of the routed experts, without biases."""
+    return mixture.experts.count * arch.mlp_matrices * (mixture.latent or hidden) * mixture.width

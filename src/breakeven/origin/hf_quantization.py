@@ -2,56 +2,81 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
-from fnmatch import fnmatchcase
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 
 from breakeven.errors import InputError, NotModelledError
-from breakeven.origin.config_fields import Fields, table, whole_number
+from breakeven.messages import Message
+from breakeven.origin.config_fields import Fields, table
+from breakeven.origin.hf_modules import Held, Role
+from breakeven.origin.hf_rules import Rules, Written
+from breakeven.origin.hf_weight_formats import SIXTEEN_BIT_BYTES, Format, float4
+from breakeven.origin.quantizations.bitsandbytes import bitsandbytes
+from breakeven.origin.quantizations.compressed_tensors import compressed_tensors
+from breakeven.origin.quantizations.float8 import fp8, mistral, mxfp4
+from breakeven.origin.quantizations.grouped_integers import auto_round, awq, eetq, gptq, hqq
+from breakeven.origin.quantizations.mlx import mlx
+from breakeven.origin.quantizations.modelopt import modelopt
+from breakeven.origin.quantizations.quark import quark
+from breakeven.origin.quantizations.torchao import torchao
 from breakeven.origin.values import shown
 
-_MODULES: Mapping[str, tuple[str, ...]] = {
-    "attention": ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "self_attn.o_proj", "self_attn.qkv_proj"),
-    "mlp": ("mlp.gate_proj", "mlp.up_proj", "mlp.down_proj", "mlp.shared_experts.down_proj"),
-    "experts": ("mlp.experts.0.gate_proj", "mlp.experts.0.up_proj", "mlp.experts.0.down_proj"),
+_METHODS: Mapping[str, Callable[[Written], Rules]] = {
+    "fp8": fp8,
+    "fbgemm_fp8": fp8,
+    "mxfp4": mxfp4,
+    "bitsandbytes": bitsandbytes,
+    "modelopt": modelopt,
+    "modelopt_fp4": modelopt,
+    "modelopt_mixed": modelopt,
+    "compressed-tensors": compressed_tensors,
+    "gptq": gptq,
+    "gptqmodel": gptq,
+    "awq": awq,
+    "auto-round": auto_round,
+    "auto_round": auto_round,
+    "intel/auto-round": auto_round,
+    "hqq": hqq,
+    "eetq": eetq,
+    "quark": quark,
+    "torchao": torchao,
+    "mlx": mlx,
+    "mistral": mistral,
 }
-"""Names that stand for a tensor class when a list says which modules are left as they are."""
-_PREFIXES = re.compile(r"^(model\.|language_model\.|transformer\.)+")
+"""By ``quant_method``. What is not here (AQLM, EXL2, QuIP#, VPTQ, SpQR, HIGGS, …) is refused by its name."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Storage:
-    """Formats by tensor class, and the KV format the checkpoint asks for."""
+    """Formats by tensor class, their bytes, and the KV format the checkpoint asks for."""
 
     stored: Mapping[str, str]
+    """A class with several formats has that of its larger part; 16 bit is not listed."""
     kv_scheme: str | None
+    stored_bytes: Mapping[str, float] = field(default_factory=dict)
+    """Of the classes that hold anything but 16 bit, part by part; ``mtp`` too."""
+    remarks: tuple[Message, ...] = ()
 
 
-def storage(written: object, fields: Fields, name: str, *, layers: int, classes: Sequence[str]) -> Storage:
+def storage(written: object, fields: Fields, name: str, held: Held) -> Storage:
     """Read a ``quantization_config`` (or MLX's ``quantization``); nothing written means the model's own dtype."""
     if written is None:
         return Storage(stored={}, kv_scheme=None)
     config = _flattened(table(written, "quantization_config", fields.where), fields)
     method = _method(config, fields)
-    reader = _METHODS.get(method)
-    weights = reader(config, fields) if reader else None
-    if weights is None:
-        shape = ", ".join(f"{key}={shown(config[key])}" for key in ("bits", "w_bit", "group_size", "quant_algo", "format") if key in config)
-        raise NotModelledError("weight_format_not_modelled", where=fields.where, name=name, method=f"{shown(method)} {shape}".strip())
-    kept, targets = _kept(config, fields), _targets(config, fields)
-    # The mxfp4 method converts experts only, whatever else its list of exceptions leaves unsaid.
-    chosen = ("experts",) if method == "mxfp4" else tuple(_MODULES)
-    stored = {
-        kind: weights
-        for kind in chosen
-        if kind in classes and not _mostly(kind, kept, layers, fields) and (not targets or _mostly(kind, targets, layers, fields))
-    }
-    if config.get("lm_head") is True or method == "mlx":
-        stored |= {kind: weights for kind in ("head",) if kind in classes}
-    if method == "mlx":
-        stored["embedding"] = weights
-    return Storage(stored=stored, kv_scheme=_kv_scheme(config, fields))
+    known = Written(config=config, fields=fields, name=name)
+    if method not in _METHODS:
+        raise known.refused(method)
+    rules = _with_expert_format(_METHODS[method](known), fields)
+    parts = _parts(rules, held)
+    stored = {kind: _largest(found) for kind, found in parts.items() if kind != "mtp"}
+    return Storage(
+        stored={kind: found.name for kind, found in stored.items() if found is not None},
+        kv_scheme=_kv_scheme(known),
+        stored_bytes={kind: _bytes(found) for kind, found in parts.items() if any(found)},
+        remarks=(*rules.remarks, *_narrower(stored, fields)),
+    )
 
 
 def _flattened(config: Mapping[str, object], fields: Fields) -> Mapping[str, object]:
@@ -65,153 +90,82 @@ def _method(config: Mapping[str, object], fields: Fields) -> str:
     method = config.get("quant_method")
     if isinstance(method, str):
         return method.lower()
-    if "quant_algo" in config:
+    producer = config.get("producer")
+    if config.get("quant_algo") is not None or (isinstance(producer, dict) and producer.get("name") == "modelopt"):
         return "modelopt"
-    if "bits" in config and "group_size" in config and set(config) <= {"bits", "group_size", "mode"}:
+    if "qformat_weight" in config:
+        return "mistral"
+    if config.get("config_groups") is not None:
+        return "compressed-tensors"
+    if "bits" in config and "group_size" in config and not {"sym", "desc_act", "zero_point", "version"} & set(config):
         return "mlx"
     raise InputError("config_missing_fields", where=fields.where, model_type=fields.model_type, fields="quantization_config.quant_method")
 
 
-def _integer_format(config: Mapping[str, object], fields: Fields) -> str | None:
-    bits = _number(config, fields, "bits", "w_bit", "num_bits")
-    group = _number(config, fields, "group_size", "q_group_size")
-    if bits == 8:
-        return "int8"
-    return f"int4_g{group}" if bits == 4 and group in (32, 64, 128) else None
+def _with_expert_format(rules: Rules, fields: Fields) -> Rules:
+    """DeepSeek-V4 writes the format of the experts beside a quantisation of all else."""
+    found = float4(32)
+    if fields.raw("expert_dtype") != "fp4" or "expert" not in rules.by_role or found is None:
+        return rules
+    experts: Mapping[Role, Format] = {role: found for role in rules.by_role if role in ("expert", "mtp_expert")}
+    return replace(rules, by_role={**rules.by_role, **experts})
 
 
-def _number(config: Mapping[str, object], fields: Fields, *names: str) -> int | None:
-    for name in names:
-        if config.get(name) is not None:
-            return whole_number(config[name], f"quantization_config.{name}", fields.where, low=-1, high=1_000_000)
-    return None
+Parts = Mapping[Format | None, int]
+"""Parameters by format; None is 16 bit."""
 
 
-def _fp8(config: Mapping[str, object], fields: Fields) -> str | None:
-    return "fp8"
-
-
-def _mxfp4(config: Mapping[str, object], fields: Fields) -> str | None:
-    return "mxfp4"
-
-
-def _bitsandbytes(config: Mapping[str, object], fields: Fields) -> str | None:
-    if config.get("load_in_8bit") is True:
-        return "int8"
-    four = config.get("load_in_4bit") is True or config.get("_load_in_4bit") is True
-    return "nf4" if four and config.get("bnb_4bit_quant_type", "fp4") == "nf4" else None
-
-
-def _modelopt(config: Mapping[str, object], fields: Fields) -> str | None:
-    algorithm = str(config.get("quant_algo", "")).upper()
-    plain = {"FP8": "fp8", "FP8_PER_CHANNEL_PER_TOKEN": "fp8", "NVFP4": "nvfp4", "W4A16_NVFP4": "nvfp4", "NVFP4_AWQ": "nvfp4"}
-    if algorithm in ("W4A16_AWQ", "INT4_AWQ"):
-        return _integer_format({"bits": 4, "group_size": config.get("group_size", 128)}, fields)
-    return plain.get(algorithm)
-
-
-def _compressed_tensors(config: Mapping[str, object], fields: Fields) -> str | None:
-    by_format = {"float-quantized": "fp8", "int-quantized": "int8", "nvfp4-pack-quantized": "nvfp4", "mxfp4-pack-quantized": "mxfp4"}
-    groups = config.get("config_groups")
-    if groups is None:
-        return by_format.get(str(config.get("format")))
-    found = {_group_format(group, fields) for group in table(groups, "quantization_config.config_groups", fields.where).values()}
-    return found.pop() if len(found) == 1 else None
-
-
-def _group_format(group: object, fields: Fields) -> str | None:
-    weights = table(table(group, "config_groups", fields.where).get("weights"), "config_groups.weights", fields.where)
-    if weights.get("type") != "float":
-        return _integer_format(weights, fields)
-    bits, size = _number(weights, fields, "num_bits"), _number(weights, fields, "group_size")
-    if bits == 8:
-        return "fp8"
-    return {16: "nvfp4", 32: "mxfp4"}.get(size or 0) if bits == 4 else None
-
-
-_METHODS: Mapping[str, Callable[[Mapping[str, object], Fields], str | None]] = {
-    "fp8": _fp8,
-    "fbgemm_fp8": _fp8,
-    "mxfp4": _mxfp4,
-    "bitsandbytes": _bitsandbytes,
-    "modelopt": _modelopt,
-    "modelopt_fp4": _modelopt,
-    "compressed-tensors": _compressed_tensors,
-    "gptq": _integer_format,
-    "awq": _integer_format,
-    "auto-round": _integer_format,
-    "mlx": _integer_format,
-}
-
-
-def _kept(config: Mapping[str, object], fields: Fields) -> tuple[str, ...]:
-    """Patterns of the modules left in the model's own dtype."""
-    kept: list[str] = []
-    for name in ("modules_to_not_convert", "ignore", "exclude_modules", "llm_int8_skip_modules", "ignored_layers"):
-        patterns = config.get(name)
-        if patterns is None:
-            continue
-        if not isinstance(patterns, list) or not all(isinstance(item, str) for item in patterns):
-            raise InputError("config_bad_list", where=fields.where, field=f"quantization_config.{name}", value=shown(patterns))
-        kept += patterns
-    return tuple(kept)
-
-
-def _targets(config: Mapping[str, object], fields: Fields) -> tuple[str, ...]:
-    """Patterns of the modules to convert, or none where whole layer classes (``Linear``) are."""
-    groups = config.get("config_groups")
-    found: list[str] = []
-    for group in table(groups, "quantization_config.config_groups", fields.where).values() if groups is not None else ():
-        targets = table(group, "config_groups", fields.where).get("targets") or ["Linear"]
-        if not isinstance(targets, list) or not all(isinstance(item, str) for item in targets):
-            raise InputError("config_bad_list", where=fields.where, field="config_groups.targets", value=shown(targets))
-        found += targets
-    return () if any("." not in target and not target.startswith("re:") for target in found) else tuple(found)
-
-
-def _mostly(kind: str, patterns: Sequence[str], layers: int, fields: Fields) -> bool:
-    """Whether the patterns name most of a class: a class has one format, so the larger part decides."""
-    if not patterns:
-        return False
-    written = [_PREFIXES.sub("", pattern) for pattern in patterns if not pattern.startswith("re:")]
-    plain = {pattern for pattern in written if not _is_glob(pattern)}
-    globs = [pattern for pattern in written if _is_glob(pattern)]
-    expressions = [_expression(pattern, fields) for pattern in patterns if pattern.startswith("re:")]
-    names = [f"layers.{layer}.{module}" for layer in range(layers) for module in _MODULES[kind]]
-    return 2 * sum(_named(name, plain, globs, expressions) for name in names) > len(names)
-
-
-def _is_glob(pattern: str) -> bool:
-    return any(mark in pattern for mark in "*?[")
-
-
-def _named(name: str, plain: Collection[str], globs: Sequence[str], expressions: Sequence[re.Pattern[str]]) -> bool:
-    """Whether a module is meant: by a run of its dotted parts, by a wildcard, or by a regular expression."""
-    parts = name.split(".")
-    if any(".".join(parts[start:end]) in plain for start in range(len(parts)) for end in range(start + 1, len(parts) + 1)):
-        return True
-    if any(fnmatchcase(name, pattern) or fnmatchcase(name, f"{pattern}.*") for pattern in globs):
-        return True
-    return any(expression.match(f"model.{name}") for expression in expressions)
-
-
-def _expression(pattern: str, fields: Fields) -> re.Pattern[str]:
-    try:
-        return re.compile(pattern[3:])
-    except (re.error, RecursionError, OverflowError) as fault:
-        raise InputError("config_bad_pattern", where=fields.where, value=shown(pattern)) from fault
-
-
-def _kv_scheme(config: Mapping[str, object], fields: Fields) -> str | None:
-    written = config.get("kv_cache_quant_algo", config.get("kv_cache_scheme"))
-    if written is None:
-        return None
-    if isinstance(written, dict):
-        found = {(8, "float"): "fp8", (8, "int"): "int8", (4, "float"): "nvfp4"}.get(
-            (_number(written, fields, "num_bits") or 0, str(written.get("type", "float")))
-        )
-    else:
-        found = {"FP8": "fp8", "INT8": "int8", "NVFP4": "nvfp4"}.get(str(written).upper())
-    if found is None:
-        raise NotModelledError("kv_format_not_modelled", where=fields.where, written=shown(written))
+def _parts(rules: Rules, held: Held) -> Mapping[str, Parts]:
+    """What each class holds in each format; what is no matrix with a name stays at 16 bits."""
+    found: dict[str, dict[Format | None, int]] = defaultdict(lambda: defaultdict(int))
+    for module in held.modules:
+        found[module.kind][rules.format_of(module)] += module.parameters
+    for kind, parts in found.items():
+        parts[None] += max(0, held.counts.get(kind, 0) - sum(parts.values()))
     return found
+
+
+def _largest(parts: Parts) -> Format | None:
+    return max(parts, key=lambda found: parts[found])
+
+
+def _bytes(parts: Parts) -> float:
+    return sum(count * (found.bytes if found else SIXTEEN_BIT_BYTES) for found, count in parts.items())
+
+
+def _narrower(stored: Mapping[str, Format | None], fields: Fields) -> tuple[Message, ...]:
+    if not any(found is not None and found.narrower for found in stored.values()):
+        return ()
+    return (Message("warning.activations_narrower", {"where": fields.where}),)
+
+
+def _kv_scheme(written: Written) -> str | None:
+    config = written.config
+    asked = next((config[name] for name in ("kv_cache_quant_algo", "kv_cache_scheme") if config.get(name) is not None), None)
+    if asked is None:
+        return _quark_kv(written)
+    if isinstance(asked, dict):
+        scheme = written.at(asked, "kv_cache_scheme")
+        return _kv_format(scheme.number("num_bits"), str(asked.get("type", "float")), asked, written)
+    plain = {"FP8": "fp8", "INT8": "int8", "NVFP4": "nvfp4"}.get(str(asked).upper())
+    if plain is None and str(asked).upper() != "NONE":
+        raise NotModelledError("kv_format_not_modelled", where=written.fields.where, written=shown(asked))
+    return plain
+
+
+def _kv_format(bits: int | None, kind: str, asked: object, written: Written) -> str:
+    found = {(8, "float"): "fp8", (8, "int"): "int8", (4, "float"): "nvfp4"}.get((bits or 0, kind))
+    if found is None:
+        raise NotModelledError("kv_format_not_modelled", where=written.fields.where, written=shown(asked))
+    return found
+
+
+def _quark_kv(written: Written) -> str | None:
+    """Quark writes what becomes of the outputs of the key and value projections."""
+    layers = written.inner("kv_cache_quant_config").config
+    outputs = [written.at(own, "kv_cache_quant_config").config.get("output_tensors") for own in layers.values()]
+    dtypes = {str(written.at(output, "output_tensors").config.get("dtype")).lower() for output in outputs if output is not None}
+    if not dtypes:
+        return None
+    dtype = sorted(dtypes)[0]
+    return _kv_format(8 if "8" in dtype else None, "float" if dtype.startswith("fp8") else "int", dtype, written)

@@ -11,13 +11,14 @@ from breakeven.origin.config_fields import CONTEXT, HEADS, HIDDEN, LAYERS, MLP_W
 from breakeven.origin.hf_attention import attention_groups
 from breakeven.origin.hf_layers import blocks, layer_count, part_blocks
 from breakeven.origin.hf_mixture import mixture
+from breakeven.origin.hf_modules import held
 from breakeven.origin.hf_parameters import Shape, count_parameters
 from breakeven.origin.hf_quantization import storage
 from breakeven.origin.hf_states import mixer, state_dtype, states
 from breakeven.origin.hf_wrappers import text_fields
 from breakeven.origin.mistral_params import as_config, is_params
 from breakeven.origin.values import shown
-from breakeven.spec.model import TENSOR_CLASSES, Model, Parameters
+from breakeven.spec.model import Model
 
 _DTYPES = {
     "bfloat16": "bfloat16",
@@ -43,7 +44,7 @@ def parse_config(config: Mapping[str, object], *, name: str, where: str) -> Mode
     shape = _shape(fields, arch, layers, tied=_tied(fields, config, arch))
     counted = count_parameters(fields, arch, shape)
     written = _first(config, fields.config, "quantization_config", "quantization")
-    kept = storage(written, fields, name, layers=layers, classes=_classes(counted.parameters))
+    kept = storage(written, fields, name, held(fields, arch, shape, counted))
     dtype, dtype_source = _dtype(config, fields)
     return Model(
         name=name,
@@ -60,7 +61,9 @@ def parse_config(config: Mapping[str, object], *, name: str, where: str) -> Mode
         tied=shape.tied,
         dtype=dtype,
         max_context=_context(fields),
-        stored=_with_expert_format(kept.stored, fields),
+        stored=kept.stored,
+        stored_bytes=kept.stored_bytes,
+        remarks=kept.remarks,
         kv_scheme=kept.kv_scheme,
         mtp_layers=counted.mtp_layers,
         mtp_parameters=counted.mtp_parameters,
@@ -77,11 +80,6 @@ def _shape(fields: Fields, arch: Architecture, layers: int, *, tied: bool) -> Sh
         mixture=mixture(fields, arch, found),
         tied=tied,
     )
-
-
-def _with_expert_format(stored: Mapping[str, str], fields: Fields) -> Mapping[str, str]:
-    """DeepSeek-V4 writes the format of the experts beside a quantisation of all else."""
-    return {**stored, "experts": "mxfp4"} if fields.raw("expert_dtype") == "fp4" and "experts" in stored else stored
 
 
 def _with_inner_tables(fields: Fields) -> Fields:
@@ -133,7 +131,3 @@ def _context(fields: Fields) -> int | None:
     """The longest of the lengths written: Command R's position field is shorter than what the model is made for."""
     found = [fields.optional_count(name) for name in CONTEXT if fields.config.get(name) is not None]
     return max((length for length in found if length is not None), default=fields.optional_count(*CONTEXT))
-
-
-def _classes(parameters: Parameters) -> tuple[str, ...]:
-    return tuple(kind for kind in TENSOR_CLASSES if getattr(parameters, kind))

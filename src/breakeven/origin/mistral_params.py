@@ -23,6 +23,7 @@ _NAMES: Mapping[str, str] = {
     "qk_nope_head_dim": "qk_nope_head_dim",
     "qk_rope_head_dim": "qk_rope_head_dim",
     "v_head_dim": "v_head_dim",
+    "quantization": "quantization_config",
     "quantization_config": "quantization_config",
 }
 _EXPERT_NAMES: Mapping[str, str] = {

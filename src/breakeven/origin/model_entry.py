@@ -10,7 +10,10 @@ from breakeven.origin.config_fields import whole_number
 from breakeven.origin.values import refuse_unknown, shown, switch, word
 from breakeven.spec.model import TENSOR_CLASSES, Attention, AttentionKind, Experts, Model, Parameters, StateKind, States
 
-FORMATS = ("fp16", "bf16", "fp8", "int8", "int4_g128", "int4_g64", "int4_g32", "mxfp4", "nvfp4", "nf4")
+FORMATS = (
+    *("fp16", "bf16", "fp8", "fp8_weight_only", "int8", "int8_weight_only"),
+    *("int4", "int4_g128", "int4_g64", "int4_g32", "mxfp4", "nvfp4", "nvfp4_weight_only", "nf4"),
+)
 DTYPES = ("bfloat16", "float16")
 KV_SCHEMES = ("fp8", "int8", "nvfp4")
 KINDS = get_args(AttentionKind)

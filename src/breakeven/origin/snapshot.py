@@ -143,7 +143,8 @@ def _formats(model: Model, tally: Tally, where: str) -> Mapping[str, str]:
                 stored[kind] = model.stored[kind]
             continue
         dtype = tally.by_dtype[kind].most_common(1)[0][0]
-        if dtype in WIDE:
+        mixed = kind in model.stored and not tally.by_dtype[kind].keys() <= set(WIDE)
+        if dtype in WIDE and not mixed:  # of a mixed class the configuration knows the larger part in parameters, the files in bytes
             continue
         written = model.stored.get(kind) or BY_DTYPE.get(dtype) or ("mxfp4" if kind in tally.mxfp4 else None)
         if written is None:

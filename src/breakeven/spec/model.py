@@ -121,7 +121,8 @@ class Model:
     stored: Mapping[str, str] = field(default_factory=dict)
     """Tensor class to weight format as stored (``fp8``, ``mxfp4``, ``int4_g128`` …); absent means ``dtype``."""
     stored_bytes: Mapping[str, float] = field(default_factory=dict)
-    """Tensor class to its bytes in the files, scales included, where the files were read; absent means count times format.
+    """Tensor class to its bytes, scales included: of the files where they were read, else part by part of a quantised configuration;
+    absent means count times format.
 
     ``mtp`` holds those of the MTP layers. Matrices of 32 bits count as the 16 they are served in.
     """
