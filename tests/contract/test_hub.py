@@ -352,5 +352,5 @@ def test_library_lines_do_not_reach_stderr_and_its_logger_is_left_as_it_was(mode
 
 
 def test_an_absent_model_raises_a_line_of_the_library_too(model: Server) -> None:
-    with pytest.raises(InputError, match="neither config.json nor params.json"):
+    with pytest.raises(InputError, match=r"neither config\.json nor params\.json"):
         api.model("some/other")

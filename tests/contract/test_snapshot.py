@@ -100,7 +100,7 @@ def test_types_decide_where_the_configuration_is_silent_and_scales_are_counted_w
     assert held(model) == sum(model.stored_bytes.values())
 
 
-def test_a_lever_that_changes_the_format_drops_the_bytes_of_the_files(tmp_path: Path) -> None:
+def test_a_lever_that_changes_the_format_reads_its_own_bytes_and_put_back_those_of_the_files(tmp_path: Path) -> None:
     model = load_config(snapshot(tmp_path, tensors("F8_E4M3")))
     device = catalog.load("hardware", "h100-sxm")
     assert weight_kernels(model, catalog.engine(quantization="int4_marlin"), device)["mlp"].bytes == 0.53
@@ -113,7 +113,9 @@ def test_a_lever_that_changes_the_format_drops_the_bytes_of_the_files(tmp_path: 
     from dataclasses import replace
 
     off = weight_quant.remove(replace(workload, model=model, hardware=hardware))
-    assert off.model.stored_bytes == {} and off.model.stored == {}
+    assert {kernel.bytes for kernel in weight_kernels(off.model, off.engine, device).values()} == {2.0}
+    on = weight_quant.apply(off, "fp8")
+    assert weight_kernels(on.model, on.engine, device)["mlp"].bytes == stays
 
 
 def test_towers_are_held_and_not_read_and_mtp_layers_are_kept_apart(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from threading import Thread
 from typing import TypeVar
 
 Answer = TypeVar("Answer")
@@ -15,21 +14,14 @@ def within(seconds: float, call: Callable[[], Answer]) -> Answer:
     >>> within(1.0, lambda: 2 + 2)
     4
     """
-    answers: list[Answer] = []
-    faults: list[BaseException] = []
+    import multiprocessing
+    from multiprocessing.pool import ThreadPool
 
-    def run() -> None:
-        try:
-            answers.append(call())
-        except BaseException as fault:  # noqa: BLE001 - carried over to the caller, whatever it is
-            faults.append(fault)
-
-    # A daemon: the program must be able to end while the call still waits.
-    thread = Thread(target=run, daemon=True)
-    thread.start()
-    thread.join(seconds)
-    if faults:
-        raise faults[0]
-    if not answers:
-        raise TimeoutError
-    return answers[0]
+    # Its threads are daemons: the program can end while the call still waits.
+    pool = ThreadPool(1)
+    pending = pool.apply_async(call)
+    pool.close()
+    try:
+        return pending.get(seconds)
+    except multiprocessing.TimeoutError:
+        raise TimeoutError from None
