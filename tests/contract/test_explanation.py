@@ -63,6 +63,7 @@ DEPLOYMENTS = {
     "blocks": of(hybrid("nemotron_h"), OPEN),
     "compressed": of(hybrid("deepseek_v4"), CLOSED),
     "shared": of(hybrid("gemma3n_text"), CLOSED),
+    "towers": of(replace(api.model("llama-3.1-8b"), beside_bytes=1.2e9), CLOSED),
     "stateful": of(hybrid("rwkv6"), CLOSED),
     "unchunked": build("llama-3.1-8b", "a100-sxm-80", engine={"enable_chunked_prefill": False}, **OPEN),
 }
