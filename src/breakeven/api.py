@@ -69,18 +69,14 @@ def load(**sources: object) -> tuple[Deployment, tuple[Message, ...]]:
 
 
 def model(name: str, *, catalog_dirs: Sequence[Path | str] = ()) -> Model:
-    """A model by catalogue name, Hugging Face id, or path of a ``config.json``, its folder or a GGUF file; your folders stand first."""
+    """A model by catalogue name, Hugging Face id, or path of a ``config.json``, its folder or a GGUF file; your folders stand first.
+
+    As on the command line, the configuration of an id that is neither catalogued nor in the hub's cache is fetched, with a line on stderr.
+    """
     from breakeven import catalog
-    from breakeven.origin.gguf import is_gguf, load_gguf
+    from breakeven.origin.model_source import load_model
 
-    path = Path(name)
-    if is_gguf(path):
-        return load_gguf(path)
-    if path.exists():
-        from breakeven.origin.config_file import load_config
-
-        return load_config(path)
-    return catalog.load("models", name, catalog.user_folders(catalog_dirs))
+    return load_model(str(name), catalog.user_folders(catalog_dirs))[0]
 
 
 def hardware(name: str, count: int = 1, *, memory_bytes: float | None = None, catalog_dirs: Sequence[Path | str] = ()) -> Hardware:

@@ -307,7 +307,7 @@ def run(arguments: Sequence[str]) -> int:
     command.name = None
     translate(command, language)
     try:
-        with command.make_context("breakeven", without_language(arguments)) as context:
+        with streams.speaking(language), command.make_context("breakeven", without_language(arguments)) as context:
             context.meta["language"] = language
             command.invoke(context)
     except streams.UnwrittenError as error:

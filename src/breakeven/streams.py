@@ -6,9 +6,12 @@ import codecs
 import errno
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TextIO
 
-from breakeven.messages import printable, say
+from breakeven.messages import Message, printable, say, text
 
 PLAIN = {
     "×": "x",
@@ -27,6 +30,7 @@ PLAIN = {
     "∞": "inf",
 }
 """What stands for a sign that the terminal does not know."""
+_LANGUAGE: ContextVar[str] = ContextVar("language", default="en")
 
 
 class UnwrittenError(Exception):
@@ -74,6 +78,21 @@ def silence(stream: TextIO) -> None:
 def complain(line: str) -> None:
     """One line on stderr, whatever was typed; where it cannot be written the exit code says it alone."""
     talk(say("cli.complaint", line=printable(line)))
+
+
+@contextmanager
+def speaking(language: str) -> Iterator[None]:
+    """Within it, what is told on stderr is told in a language."""
+    before = _LANGUAGE.set(language)
+    try:
+        yield
+    finally:
+        _LANGUAGE.reset(before)
+
+
+def tell(message: Message) -> None:
+    """One message on stderr, in the user's language, where it can be written."""
+    talk(text(message, _LANGUAGE.get()))
 
 
 def talk(line: str) -> None:

@@ -77,6 +77,7 @@ DEPLOYMENTS = {
     "blocks": of(hybrid("nemotron_h"), OPEN),
     "compressed": of(hybrid("deepseek_v4"), CLOSED),
     "shared": of(hybrid("gemma3n_text"), CLOSED),
+    "towers": of(replace(api.model("llama-3.1-8b"), beside_bytes=1.2e9), CLOSED),
     "stateful": of(hybrid("rwkv6"), CLOSED),
     "ranks": build("deepseek-v3", "h200-sxm", engine={"data_parallel_size": 16, **WHOLE}, domain=8, **CLOSED),
     "gathered": build("qwen3-30b-a3b", "h100-sxm", engine={"tensor_parallel_size": 2, "data_parallel_size": 2}, **CLOSED),

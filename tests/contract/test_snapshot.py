@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import struct
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from breakeven import api, catalog
+from breakeven import api, catalog, cli
 from breakeven.errors import InputError, NotModelledError
 from breakeven.kernels import weight_kernels
 from breakeven.ledger.memory import weight_bytes
 from breakeven.levers import weight_quant
 from breakeven.origin.config_file import load_config
-from breakeven.origin.safetensors_header import BITS
-from breakeven.origin.tensor_names import tensor_class
+from breakeven.origin.safetensors_header import BITS, read_header
+from breakeven.origin.tensor_names import is_buffer, is_scale, tensor_class
 from breakeven.spec.model import Model
 
 CONFIG = {
@@ -100,7 +101,7 @@ def test_types_decide_where_the_configuration_is_silent_and_scales_are_counted_w
     assert held(model) == sum(model.stored_bytes.values())
 
 
-def test_a_lever_that_changes_the_format_drops_the_bytes_of_the_files(tmp_path: Path) -> None:
+def test_a_lever_that_changes_the_format_reads_its_own_bytes_and_put_back_those_of_the_files(tmp_path: Path) -> None:
     model = load_config(snapshot(tmp_path, tensors("F8_E4M3")))
     device = catalog.load("hardware", "h100-sxm")
     assert weight_kernels(model, catalog.engine(quantization="int4_marlin"), device)["mlp"].bytes == 0.53
@@ -229,8 +230,97 @@ def test_truncated_data_overlaps_and_absurd_offsets_are_one_clear_line(tmp_path:
         ("model.layers.8.mlp.experts.1.up_proj.weight", "mtp"),
         ("mtp.fc.weight", "mtp"),
         ("vision_tower.encoder.layers.1.self_attn.q_proj.weight", "tower"),
+        # Names of published files, as their indices list them.
+        ("model.mtp_layers.0.self_attn.q_proj.weight", "mtp"),
+        ("model.language_model.layers.1.linear_attn.in_proj_qkv.weight", "attention"),
+        ("model.language_model.layers.1.linear_attn.dt_bias", "attention"),
+        ("model.language_model.layers.1.mlp.experts.179.gate_proj.weight", "experts"),
+        ("model.language_model.layers.1.mlp.shared_expert_gate.weight", "mlp"),
+        ("language_model.model.layers.1.pre_feedforward_layernorm.weight", "other"),
+        ("multi_modal_projector.mm_input_projection_weight", "tower"),
+        ("transformer.h.1.self_attention.query_key_value.weight", "attention"),
+        ("transformer.h.1.ln_mlp.weight", "other"),
+        ("h.1.mlp.dense_4h_to_h.bias", "mlp"),
+        ("word_embeddings_layernorm.weight", "other"),
+        ("word_embeddings.weight", "embedding"),
+        ("transformer.h.1.mlp.w1.weight", "mlp"),
+        ("model.transformer.blocks.1.att_proj.weight.quant_state.bitsandbytes__nf4", "attention"),
+        ("model.transformer.blocks.1.attn_out.weight", "attention"),
+        ("model.transformer.blocks.1.ff_proj.weight.absmax", "mlp"),
+        ("model.transformer.ff_out.weight", "head"),
+        ("model.vision_backbone.image_pooling_2d.wk.bias", "tower"),
+        ("model.transformer.wte.new_embedding", "embedding"),
+        ("model.layers.1.mlp.down_proj.biases", "mlp"),
+        ("lm_head.scales", "head"),
         ("model.riddle", None),
     ],
 )
 def test_names_of_many_families_fall_into_their_class(name: str, kind: str | None) -> None:
     assert tensor_class(name, 8) == kind
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "q_proj.weight_scale_inv", "q_proj.weight_scale", "q_proj.weight_scale_2", "q_proj.input_scale", "q_proj.k_scale",
+        "q_proj.scales", "q_proj.qzeros", "q_proj.g_idx", "q_proj.weight_shape", "q_proj.weight_zero_point", "q_proj.biases",
+        "q_proj.weight_global_scale", "q_proj.weight.absmax", "q_proj.weight.nested_absmax", "q_proj.weight.quant_map",
+        "q_proj.weight.nested_quant_map", "q_proj.weight.quant_state.bitsandbytes__nf4", "q_proj.SCB", "q_proj.weight_format",
+        "mlp.experts.gate_up_proj_scales", "q_proj.scales_and_zeros",
+    ],
+)  # fmt: skip
+def test_scales_and_zeros_of_every_format_are_bytes_and_no_parameters(name: str, tmp_path: Path) -> None:
+    assert is_scale(f"model.layers.1.self_attn.{name}")
+    more: Tensors = {f"model.layers.1.self_attn.{name}": ("F32", (8, 4))}
+    model = load_config(snapshot(tmp_path, {**tensors(), **more}))
+    plain = load_config(snapshot(tmp_path, tensors()))
+    kind = "experts" if "experts" in name else "attention"
+    assert model.stored_bytes[kind] - plain.stored_bytes.get(kind, 0) == 8 * 4 * 4
+    assert not model.remarks
+
+
+@pytest.mark.parametrize(
+    "name", ["q_proj.weight", "q_proj.bias", "A_log", "q_proj.qweight", "q_proj.weight_packed", "experts.down_proj_blocks"]
+)
+def test_weights_and_biases_are_no_scales(name: str) -> None:
+    assert not is_scale(f"model.layers.1.self_attn.{name}")
+
+
+def test_masks_and_frequencies_that_an_engine_makes_itself_are_not_counted(tmp_path: Path) -> None:
+    more: Tensors = {"model.layers.1.self_attn.rotary_emb.inv_freq": ("F32", (8,)), "h.1.attn.bias": ("F32", (1, 1, 64, 64))}
+    assert all(is_buffer(name) for name in more)
+    assert load_config(snapshot(tmp_path, {**tensors(), **more})).stored_bytes == load_config(snapshot(tmp_path, tensors())).stored_bytes
+
+
+def test_blocks_and_scales_of_mxfp4_are_its_bytes_and_its_format(tmp_path: Path) -> None:
+    mixture = {"model_type": "mixtral", "num_local_experts": 4, "num_experts_per_tok": 2}
+    given = {name: entry for name, entry in tensors().items() if ".mlp." not in name}
+    for layer in range(2):
+        start = f"model.layers.{layer}.mlp"
+        for name, rows, width in (("gate_up_proj", 256, 64), ("down_proj", 64, 128)):
+            given[f"{start}.experts.{name}_blocks"] = ("U8", (4, rows, width // 32, 16))
+            given[f"{start}.experts.{name}_scales"] = ("U8", (4, rows, width // 32))
+        given[f"{start}.router.weight"] = ("BF16", (4, 64))
+    model = load_config(snapshot(tmp_path, given, **mixture))
+    assert model.stored == {"experts": "mxfp4"} and not model.remarks
+    assert model.stored_bytes["experts"] == model.parameters.experts * 17 / 32
+    assert held(model) == sum(model.stored_bytes.values())
+
+
+def test_towers_stand_in_the_arithmetic_of_the_weights(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    more: Tensors = {"visual.blocks.0.attn.qkv.weight": ("BF16", (1000, 1000))}
+    folder = snapshot(tmp_path, {**tensors(), **more})
+    flags = ["--hardware", "h100-sxm", "--batch", "1", "--context", "100", "--draws", "16"]
+    assert cli.run(["advise", "--model", str(folder), *flags, "--explain", "kv_quant"]) == 0
+    assert "+ 2 MB)/(1·1)" in capsys.readouterr().out.replace("\n", " ")
+
+
+def test_a_real_snapshot_is_counted_as_its_headers_say() -> None:
+    """Set BREAKEVEN_SNAPSHOT to a folder with a config.json and safetensors files in 16 bits."""
+    given = os.environ.get("BREAKEVEN_SNAPSHOT")
+    if not given:
+        pytest.skip("BREAKEVEN_SNAPSHOT names no folder with safetensors files")
+    model = api.model(given)
+    stored = sum(tensor.bytes for file in Path(given).glob("*.safetensors") for tensor in read_header(file).values())
+    assert not model.remarks and held(model) == sum(model.stored_bytes.values())
+    assert model.parameters.total * 2 == stored == held(model)

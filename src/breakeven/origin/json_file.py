@@ -12,13 +12,15 @@ from breakeven.errors import InputError
 from breakeven.origin.values import shown
 
 LARGEST_CONFIG_BYTES = 16 * 2**20
+CONFIGS = ("config.json", "params.json")
+"""What a folder is read by, the first that is there; the second is Mistral's."""
 
 
 def config_file(path: Path) -> Path:
     """The file to read, checked before a byte of it is read."""
     state = _state(path)
     if stat.S_ISDIR(state.st_mode):
-        path = path / "config.json"
+        path = next((path / name for name in CONFIGS if (path / name).exists()), path / CONFIGS[0])
         state = _state(path, missing="config_not_in_folder")
     if not stat.S_ISREG(state.st_mode):
         raise InputError("config_not_a_file", where=str(path))

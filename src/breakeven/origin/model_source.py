@@ -6,6 +6,7 @@ from pathlib import Path
 
 from breakeven import catalog
 from breakeven.errors import InputError, UnknownNameError
+from breakeven.origin.json_file import CONFIGS
 from breakeven.origin.values import shown
 from breakeven.spec.deployment import Provenance
 from breakeven.spec.model import Model
@@ -27,7 +28,7 @@ def load_model(
 
             if not fetch or not is_id(name) or not unknown.message.key.startswith("error.unknown_model_id"):
                 raise
-            return load_id(name), "file"
+            return load_id(name, near=str(unknown.message.values["near"])), "file"
     from breakeven.origin.gguf import is_gguf, load_gguf
 
     if is_gguf(path):
@@ -44,11 +45,15 @@ def _local(name: str, beside: Path | None) -> Path | None:
     if beside is not None and not candidates[0].is_absolute():
         candidates.insert(0, beside / name)
     try:
-        existing = next((path for path in candidates if path.exists() and (spelled or (path / "config.json").exists())), None)
+        existing = next((path for path in candidates if path.exists() and (spelled or _has_config(path))), None)
     except (OSError, ValueError, RuntimeError):
         # A symlink loop or a name no file can have: the reader of configurations says which.
         existing = None
     return existing or (candidates[0] if spelled else None)
+
+
+def _has_config(path: Path) -> bool:
+    return any((path / config).exists() for config in CONFIGS)
 
 
 def _catalogued(name: str, catalog_dirs: tuple[Path, ...]) -> Model:

@@ -65,15 +65,40 @@ def with_stored_bytes(model: Model, folder: Path) -> Model:
     )
 
 
+def index_file(folder: Path) -> Path | None:
+    """The index of the weight files in a folder, not absurdly large."""
+    file = next((folder / name for name in INDICES if (folder / name).is_file()), None)
+    if file is not None and file.stat().st_size > LARGEST_INDEX_BYTES:
+        raise InputError("config_too_large", where=str(file), size=file.stat().st_size, limit=LARGEST_INDEX_BYTES)
+    return file
+
+
+def read_index(file: Path) -> Mapping[str, object]:
+    """The object that an index holds."""
+    try:
+        return read_object(file)
+    except InputError as fault:
+        reason = fault.message.values.get("reason", "not an object")
+        raise InputError("safetensors_bad", where=str(file), reason=str(reason)) from None
+
+
+def has_weights(folder: Path) -> bool:
+    """Whether weight files of the model lie in a folder: any of those its index names, or any at all where there is no index."""
+    return any(file.exists() for file in _files(folder)[0])
+
+
+def is_complete(folder: Path) -> bool:
+    """Whether all weight files lie in a folder: those its index names, or the one file that needs none."""
+    files, index = _files(folder)
+    return bool(index or any((folder / name).is_file() for name in SINGLES)) and all(file.exists() for file in files)
+
+
 def _files(folder: Path) -> tuple[list[Path], Mapping[str, str]]:
     """The files that hold the model, and which tensor the index says is in which."""
-    for name in INDICES:
-        if (folder / name).is_file():
-            where = str(folder / name)
-            if (folder / name).stat().st_size > LARGEST_INDEX_BYTES:
-                raise InputError("config_too_large", where=where, size=(folder / name).stat().st_size, limit=LARGEST_INDEX_BYTES)
-            shards = _weight_map(read_object(folder / name), where)
-            return [folder / shard for shard in sorted(set(shards.values()))], shards
+    index = index_file(folder)
+    if index is not None:
+        shards = _weight_map(read_index(index), str(index))
+        return [folder / shard for shard in sorted(set(shards.values()))], shards
     for name in SINGLES:
         if (folder / name).is_file():
             return [folder / name], {}

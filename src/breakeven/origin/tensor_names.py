@@ -9,6 +9,7 @@ TOWERS = frozenset(
         "visual",
         "vision_tower",
         "vision_model",
+        "vision_backbone",
         "vision_encoder",
         "vision_embed_tokens",
         "image_encoder",
@@ -48,7 +49,7 @@ _EMBEDDINGS = frozenset(
         "embed_tokens_per_layer",
     ]
 )
-_HEADS = frozenset(("lm_head", "embed_out", "output", "output_layer", "head"))
+_HEADS = frozenset(("lm_head", "embed_out", "output", "output_layer", "head", "ff_out"))
 _EXPERTS = frozenset(("experts", "input_linear", "output_linear"))
 _SHARED = frozenset(["shared_expert", "shared_experts", "share_expert", "shared_mlp", "residual_mlp", "shared_expert_gate"])
 _ROUTERS = frozenset(("router", "gate", "wg", "router_bias", "e_score_correction_bias"))
@@ -67,6 +68,8 @@ _MLP = (
             "w2",
             "w3",
             "channel_mix",
+            "ff_proj",
+            "ff_out",
         ]
     )
     | _SHARED
@@ -86,6 +89,8 @@ _ATTENTION = frozenset(
         "short_conv",
         "time_mix",
         "attn_block",
+        "att_proj",
+        "attn_out",
         "norm_attn_norm",
     ]
 )
