@@ -59,7 +59,7 @@ def _pool_bytes(d: Deployment, s: Shard, empty: Room, log: StartupLog) -> float:
     mixed = len(d.model.attention) + len(d.model.states) > 1
     if not mixed:
         return counted * empty.kv_bytes_per_token
-    own = unified_bytes_per_token(d.model, s.kv, tensor_parallel=s.tensor_parallel) / stages
+    own = unified_bytes_per_token(d.model, s.kv, tensor_parallel=s.tensor_parallel) / (stages * s.layout.cache_shards)
     pages = counted * max(own, empty.kv_bytes_per_token) if log.pages_unified else counted * empty.kv_bytes_per_token
     if log.kv_bytes is not None and abs(pages / log.kv_bytes - 1.0) > AGREE:
         return log.kv_bytes

@@ -21,6 +21,7 @@ from breakeven.spec.deployment import Deployment
 from breakeven.spec.engine import Engine
 from breakeven.spec.hardware import Device
 from breakeven.spec.model import Model
+from breakeven.spec.parallel import layout
 from breakeven.spec.support import Found, SupportRule, SupportSheet
 
 Way = Literal["on", "off"]
@@ -217,12 +218,12 @@ def reserves(model: Model, engine: Engine, device: Device) -> Mapping[str, float
         if key in says
     }
     if "kept_bytes" in says:
-        found["gpu_memory_utilization"] = round(1.0 - _kept(says, engine) / device.capacity_bytes, 3)
+        found["gpu_memory_utilization"] = round(1.0 - _kept(says, model, engine) / device.capacity_bytes, 3)
     return found
 
 
-def _kept(says: Mapping[str, float], engine: Engine) -> float:
-    devices = engine.tensor_parallel_size * engine.pipeline_parallel_size
+def _kept(says: Mapping[str, float], model: Model, engine: Engine) -> float:
+    devices = layout(model, engine).devices
     kept = says["kept_bytes"] + devices * says.get("kept_bytes_per_device", 0.0)
     if engine.speculative is None:
         return kept

@@ -12,6 +12,7 @@ from breakeven.errors import BreakevenError, InputError
 from breakeven.messages import LANGUAGES, text
 from breakeven.origin.resolve import resolve, resolve_table
 from breakeven.renderers import markdown, terminal
+from breakeven.spec.disaggregation import prefill_engine
 
 FILE = """
 model: llama-3.1-70b
@@ -48,6 +49,18 @@ def test_a_file_gives_the_pool_and_the_links(file: Path) -> None:
     assert (pool.count, pool.tensor_parallel_size, pool.device.name) == (8, 4, "h200-sxm")
     assert (found.disaggregation.transfer_bytes_per_s, found.hardware.network_bytes_per_s) == (40e9, 25e9)
     assert found.replicas == 1 and found.provenance["disaggregation.prefill.count"] == "declared"
+
+
+def test_a_pool_on_other_devices_keeps_there_what_the_engine_keeps_of_them() -> None:
+    """SGLang's share of memory follows from the card: the pool has that of its own, unless the user says one for all."""
+    table = {**TABLE, "model": "llama-3.1-8b", "hardware": "h100-sxm:1", "engine": {"name": "sglang"}}
+    flags = {"prefill_count": 1, "prefill_device": "l40s"}
+    alone = resolve_table({**table, "hardware": "l40s:1"}).deployment.engine.gpu_memory_utilization
+    mixed = resolve_table(table, flags=flags).deployment
+    pool = prefill_engine(mixed.engine, mixed.disaggregation.prefill)
+    assert pool.gpu_memory_utilization == alone != mixed.engine.gpu_memory_utilization
+    stated = resolve_table({**table, "engine": {"name": "sglang", "gpu_memory_utilization": 0.7}}, flags=flags).deployment
+    assert prefill_engine(stated.engine, stated.disaggregation.prefill).gpu_memory_utilization == 0.7
 
 
 def test_flags_give_the_same_and_win_over_the_file(file: Path) -> None:

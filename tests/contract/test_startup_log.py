@@ -71,6 +71,20 @@ class TestWhatIsRead:
         assert found.speculative == Speculative(method="ngram", num_speculative_tokens=5)
         assert "XFormers" in text(found.warnings[0])
 
+    def test_sizes_that_only_the_arguments_tell_are_read(self, tmp_path: Path) -> None:
+        told = (
+            log("vllm-v1")
+            .read_text(encoding="utf-8")
+            .replace("non-default args: {", "non-default args: {'decode_context_parallel_size': 8, ")
+        )
+        (tmp_path / "a.txt").write_text(told, encoding="utf-8")
+        assert read_log(tmp_path / "a.txt").settings["decode_context_parallel_size"] == 8
+
+    def test_sglang_deals_out_experts_and_counts_ranks_that_are_replicas(self, tmp_path: Path) -> None:
+        told = log("sglang").read_text(encoding="utf-8").replace("server_args=ServerArgs(", "server_args=ServerArgs(ep_size=8, ")
+        (tmp_path / "a.txt").write_text(told, encoding="utf-8")
+        assert read_log(tmp_path / "a.txt").settings["enable_expert_parallel"] is True
+
     def test_sglang(self) -> None:
         found = read_log(log("sglang"))
         assert found.settings == {

@@ -41,6 +41,8 @@ def _dealt_weights(s: Shard) -> str:
     counts = {name: float(n) for name, n in memory.counts_by_class(s.model).items()}
     by_bytes = grouped((s.kernels[name].bytes, n) for name, n in counts.items() if name != "experts")
     terms = added(f"{count(n)}·{number(w)} B" for w, n in by_bytes.items())
+    if s.model.beside_bytes:
+        terms += f" + {size(s.model.beside_bytes)}"
     split = s.layout
     over = f"({split.tensor}·{split.prefill_context}·{split.ranks}·{split.pipeline})"
     return f"({terms})/({split.tensor}·{split.pipeline}) + {count(counts['experts'])}·{number(s.kernels['experts'].bytes)} B/{over}"

@@ -76,7 +76,7 @@ def _attention(p: Point, new: float, length: float) -> str:
     s, e = p.shard, p.efficiencies
     terms = [f"{g.layers}·{number(compute.prefill_flop_per_token_seen(g))}·{_pairs(new, length, g)}" for g in s.model.attention]
     terms += [
-        f"{g.layers}·{number(compute.index_flop_per_entry(g))}·{number(compute.pairs_indexed(g, new, length))}"
+        f"{s.tensor_parallel}·{g.layers}·{number(compute.index_flop_per_entry(g))}·{number(compute.pairs_indexed(g, new, length))}"
         for g in s.model.attention
         if g.index_dim
     ]

@@ -96,7 +96,7 @@ def _flop(p: Point) -> list[Line]:
     linear, attention = (middle(x) for x in step_flop(p))
     row = s.dense_flop_per_row + s.expert_flop_per_row * row_share(p) + s.head_flop_per_row
     own = middle(attention_flop(s, p.demand.context_tokens, p.rows))
-    seen = added(_seen(model, middle(p.demand.context_tokens)))
+    seen = added(_seen(model, s.tensor_parallel, middle(p.demand.context_tokens)))
     numbers = f"2·{count(compute.linear_parameters(model) + compute.head_parameters(model))}/{s.tensor_parallel}"
     formula, over = "2·(N_act + N_head)/TP", f"{s.tensor_parallel}"
     if s.layout.expert_shards != s.tensor_parallel or s.layout.expert_parallel > 1:
@@ -118,12 +118,12 @@ def _flop(p: Point) -> list[Line]:
     ]
 
 
-def _seen(model: Model, at: float) -> Iterator[str]:
+def _seen(model: Model, devices: int, at: float) -> Iterator[str]:
     """Layers · FLOP · entries of each group, of its indexer, and what the states take."""
     for g in model.attention:
         yield f"{g.layers}·{number(compute.decode_flop_per_token_seen(g))}·{number(memory.entries_attended(g, at))}"
         if g.index_dim:
-            yield f"{g.layers}·{number(compute.index_flop_per_entry(g))}·{number(memory.entries_indexed(g, at))}"
+            yield f"{devices}·{g.layers}·{number(compute.index_flop_per_entry(g))}·{number(memory.entries_indexed(g, at))}"
     if model.states:
         yield flop(compute.state_flop_per_token(model))
 

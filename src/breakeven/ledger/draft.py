@@ -13,6 +13,7 @@ from breakeven.ledger.step import StepCost
 from breakeven.spec.deployment import Deployment
 from breakeven.spec.engine import HEADS, LOOKUPS, Speculative, method_named
 from breakeven.spec.model import Model
+from breakeven.spec.parallel import layout
 from breakeven.stats import Array
 
 EAGLE3_VOCABULARY = 32_000
@@ -45,6 +46,14 @@ def draft_parameters(deployment: Deployment, speculative: Speculative) -> float:
     return (model.parameters.attention + model.parameters.mlp) / model.launch_layers + head_parameters(model)
 
 
+def mtp_expert_share(model: Model) -> float:
+    """Share of the MTP layers' parameters that are routed experts, one mixture layer's for each; 0 where the layers are dense."""
+    if model.experts is None or not model.mtp_parameters:
+        return 0.0
+    routed = model.mtp_layers * model.parameters.experts / model.experts.layers
+    return routed / model.mtp_parameters if routed < model.mtp_parameters else 0.0
+
+
 def draft_weight_bytes(deployment: Deployment) -> float:
     """Bytes of draft weights one device holds, in 16 bit; 0 without speculation."""
     speculative = deployment.engine.speculative
@@ -53,7 +62,8 @@ def draft_weight_bytes(deployment: Deployment) -> float:
     model, tp = deployment.model, deployment.engine.tensor_parallel_size
     if method_of(speculative) == "mtp":
         counted = model.mtp_parameters * (1.0 if model.stored.get("mlp") == "fp8" else 2.0)
-        return model.stored_bytes.get("mtp", counted) / tp
+        routed = mtp_expert_share(model)
+        return model.stored_bytes.get("mtp", counted) * ((1.0 - routed) / tp + routed / layout(model, deployment.engine).expert_shards)
     if method_of(speculative) == "draft_model":
         return 2.0 * draft_model(deployment, speculative).parameters.total / tp
     return 2.0 * draft_parameters(deployment, speculative) / tp

@@ -14,12 +14,7 @@ def allreduce_bytes_per_row(hidden: int, tensor_parallel: int) -> float:
     return 4.0 * hidden * (tensor_parallel - 1) / tensor_parallel
 
 
-def bytes_per_row(layers: int, hidden: int, tensor_parallel: int, pipeline_parallel: int = 1) -> float:
-    """Bytes one device sends for one row of a step: two all-reduces a layer, one hop between stages."""
-    return 2.0 * layers * allreduce_bytes_per_row(hidden, tensor_parallel) + 2.0 * hidden * (pipeline_parallel - 1)
-
-
-def latency_s(layers: int, tensor_parallel: int, pipeline_parallel: int, allreduce_s: float) -> float:
+def latency_s(layers: float, tensor_parallel: int, pipeline_parallel: int, allreduce_s: float) -> float:
     """Time of a step's messages of no length: 2·L·t_ar·log2(TP), and a hop between stages."""
     return allreduce_s * (2.0 * layers * log2(tensor_parallel) + (pipeline_parallel - 1))
 

@@ -27,13 +27,14 @@ def attention_flop(s: Shard, new: Array | float, prompt_tokens: Array | float) -
 
     A prompt cut over PCP devices is cut so that each has as many pairs (the first piece with the last).
     """
-    pairs = sum((g.layers * _pair_flop(g, new, prompt_tokens) for g in s.model.attention), 0.0)
+    pairs = sum((g.layers * _pair_flop(g, s, new, prompt_tokens) for g in s.model.attention), 0.0)
     return (pairs + new * compute.state_flop_per_token(s.model)) / (s.tensor_parallel * s.layout.prefill_context)
 
 
-def _pair_flop(g: Attention, new: Array | float, prompt_tokens: Array | float) -> Array | float:
+def _pair_flop(g: Attention, s: Shard, new: Array | float, prompt_tokens: Array | float) -> Array | float:
+    """Of all devices of a tensor group: they share the heads, and each runs the whole indexer."""
     attended = compute.prefill_flop_per_token_seen(g) * compute.pairs_attended(g, new, prompt_tokens)
-    return attended + compute.index_flop_per_entry(g) * compute.pairs_indexed(g, new, prompt_tokens)
+    return attended + s.tensor_parallel * compute.index_flop_per_entry(g) * compute.pairs_indexed(g, new, prompt_tokens)
 
 
 def prompt_flop(s: Shard, new: Array | float, prompt_tokens: Array | float) -> Array | float:

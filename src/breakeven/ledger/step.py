@@ -162,15 +162,16 @@ def attention_s(s: Shard, e: Efficiencies, context_tokens: Array | float, rows: 
 
 def attention_flop(s: Shard, context_tokens: Array | float, rows: int) -> Array | float:
     """Attention FLOP of one sequence on one device in a decode step, states and indexers included."""
-    seen = sum((g.layers * _flop_over(g, context_tokens) for g in s.model.attention), 0.0 * context_tokens)
+    seen = sum((g.layers * _flop_over(g, s, context_tokens) for g in s.model.attention), 0.0 * context_tokens)
     if s.layout.prefill_context > 1:
         seen = seen / s.layout.prefill_context
     return rows * (seen + compute.state_flop_per_token(s.model)) / s.tensor_parallel
 
 
-def _flop_over(g: Attention, context_tokens: Array | float) -> Array | float:
+def _flop_over(g: Attention, s: Shard, context_tokens: Array | float) -> Array | float:
+    """Of all devices of a tensor group: they share the heads, and each runs the whole indexer."""
     attended = compute.decode_flop_per_token_seen(g) * memory.entries_attended(g, context_tokens)
-    return attended + compute.index_flop_per_entry(g) * memory.entries_indexed(g, context_tokens)
+    return attended + s.tensor_parallel * compute.index_flop_per_entry(g) * memory.entries_indexed(g, context_tokens)
 
 
 def attention_launches_s(s: Shard, e: Efficiencies, engine_name: str) -> tuple[float, float]:

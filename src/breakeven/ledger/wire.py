@@ -27,7 +27,7 @@ class Sent:
 
     @property
     def bytes(self) -> float:
-        """Both together. A ring that leaves the domain passes over the link as well: then the larger is the whole."""
+        """Both together: a sum beyond the domain goes within it, across, and within again, one after the other."""
         return self.link + self.network
 
 
@@ -60,17 +60,21 @@ def dispatch_bytes(s: Shard) -> float:
 def summed_layers(s: Shard, ranks: int) -> float:
     """All-reduces a row takes in the TP group: two a layer, 1.5 in mixture layers whose rows are sent out and come back cut."""
     sent_out = ranks > 1 and s.layout.expert_parallel > 1
-    return 2.0 * s.model.layers - (0.5 * mixture_layers(s) if sent_out else 0.0)
+    return 2.0 * s.model.launch_layers - (0.5 * mixture_layers(s) if sent_out else 0.0)
 
 
 def _all_reduce(s: Shard, ranks: int, prompt: bool) -> Sent:
     """Sums over the tensor-parallel group; where decoding repeats rows over PCP, sums of experts over its devices as well."""
     tp, hidden = s.tensor_parallel, s.model.hidden
+    members = s.link_domain or 1
     link = summed_layers(s, ranks) * interconnect.allreduce_bytes_per_row(hidden, tp)
+    network = interconnect.over_network(link, tp, s.link_domain, members)
     if not prompt and s.layout.prefill_context > 1:
-        wider = tp * s.layout.prefill_context
-        link += mixture_layers(s) * (interconnect.allreduce_bytes_per_row(hidden, wider) - interconnect.allreduce_bytes_per_row(hidden, tp))
-    return Sent(link=link, network=interconnect.over_network(link, tp, s.link_domain, s.link_domain or 1))
+        group = tp * s.layout.prefill_context
+        wider = mixture_layers(s) * (interconnect.allreduce_bytes_per_row(hidden, group) - interconnect.allreduce_bytes_per_row(hidden, tp))
+        link += wider
+        network += interconnect.over_network(wider, group, s.link_domain, members)
+    return Sent(link=link, network=network)
 
 
 def _exchange(s: Shard, ranks: int) -> Sent:
@@ -126,7 +130,7 @@ def rows_s(s: Shard, e: Efficiencies, rows: Array | float, *, prompt: bool = Fal
 
 def message_s(s: Shard, e: Efficiencies, *, prompt: bool = False) -> float:
     """Seconds of a step's messages of no length: all-reduces, two exchanges a mixture layer, two collectives a layer of a dealt cache."""
-    found = interconnect.latency_s(s.model.layers, s.tensor_parallel, s.pipeline_parallel, e.allreduce_s)
+    found = interconnect.latency_s(s.model.launch_layers, s.tensor_parallel, s.pipeline_parallel, e.allreduce_s)
     ranks = s.layout.prompt_ranks if prompt else s.layout.ranks
     if ranks > 1:
         whole = s.layout.expert_parallel > 1

@@ -26,6 +26,7 @@ from breakeven.origin.workload_fields import price_of, slo_of, workload_of
 from breakeven.spec import parallel
 from breakeven.spec.check import check_deployment
 from breakeven.spec.deployment import Deployment, Provenance
+from breakeven.spec.disaggregation import prefill_engine
 from breakeven.spec.engine import Engine, Speculative
 from breakeven.spec.hardware import Device, Hardware, check_known, with_memory
 from breakeven.spec.model import Model
@@ -94,6 +95,7 @@ def resolve_table(
         drafts=_drafts(engine.speculative, dirs, beside),
         provenance=dict(sorted(provenance.items())),
     )
+    deployment = _with_pool_settings(deployment)
     check_deployment(deployment)
     kernels.kv_format(model, engine)
     kernels.weight_kernels(model, engine, device)
@@ -289,6 +291,20 @@ def _settle_support(
         chosen["block_size"] = block
     provenance.update(dict.fromkeys((f"engine.{name}" for name in chosen), "catalogue"))
     return replace(engine, **chosen)
+
+
+def _with_pool_settings(d: Deployment) -> Deployment:
+    """The prefill pool with what the engine does of itself on the pool's device, where that is another and the user has not said it."""
+    if d.disaggregation is None or d.disaggregation.prefill.device is None:
+        return d
+    given = d.disaggregation.prefill
+    device, stated = d.disaggregation.prefill.device, ("declared", "file", "measured")
+    own: dict[str, Any] = {"checkpoint_kernels": catalog.engine(d.engine.name, d.engine.version, device).checkpoint_kernels}
+    kept = support.reserves(d.model, prefill_engine(d.engine, given), device)
+    own |= {name: value for name, value in kept.items() if d.provenance.get(f"engine.{name}") not in stated}
+    if "bf16" in device.unsupported_formats and d.model.dtype == "bfloat16" and d.provenance.get("engine.dtype") not in stated:
+        own["dtype"] = "float16"
+    return replace(d, disaggregation=replace(d.disaggregation, prefill=replace(given, settings=own)))
 
 
 def _drafts(speculative: Speculative | None, dirs: tuple[Path, ...], beside: Path | None) -> Mapping[str, Model]:

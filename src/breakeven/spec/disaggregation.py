@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from breakeven.spec.engine import Engine
 from breakeven.spec.hardware import Device
@@ -20,11 +22,13 @@ class PrefillPool:
     prefill_context_parallel_size: int = 1
     device: Device | None = None
     """None: the device of the decode pool."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Field of ``Engine`` to what the engine does of itself on that device, where it is another: memory it keeps, kernels, type."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Disaggregation:
-    """A prefill pool beside the decode pool, and the link between a replica of each."""
+    """A prefill pool beside the decode pool, and the link between a rank of each (a replica, but for attention data parallelism)."""
 
     prefill: PrefillPool
     transfer_bytes_per_s: float | None = None
@@ -42,4 +46,5 @@ def prefill_engine(engine: Engine, pool: PrefillPool) -> Engine:
         prefill_context_parallel_size=pool.prefill_context_parallel_size,
         decode_context_parallel_size=1,
         speculative=None,
+        **pool.settings,
     )

@@ -87,11 +87,15 @@ def _speculative(given: Mapping[str, str]) -> Speculative | None:
 
 
 def _ranks(given: Mapping[str, str], settings: Mapping[str, object]) -> dict[str, object]:
-    """Data-parallel attention splits the devices of the tensor parallel size among its ranks."""
+    """Experts dealt out whole; data-parallel attention splits the devices of the tensor parallel size, without it ranks are replicas."""
     ranks, tensor = given.get("dp_size", "1"), int(str(settings.get("tensor_parallel_size", 1)))
-    if not ranks.isdecimal() or not 1 < int(ranks) <= tensor or given.get("enable_dp_attention") != "True" or tensor % int(ranks):
-        return {}
-    return {"tensor_parallel_size": tensor // int(ranks), "data_parallel_size": int(ranks)}
+    dealt = given.get("ep_size", "1")
+    found: dict[str, object] = {"enable_expert_parallel": True} if dealt.isdecimal() and int(dealt) > 1 else {}
+    if not ranks.isdecimal() or not 1 < int(ranks) < 10**4:
+        return found
+    if given.get("enable_dp_attention") != "True":
+        return found | {"data_parallel_size": int(ranks)}
+    return found if tensor % int(ranks) else found | {"tensor_parallel_size": tensor // int(ranks), "data_parallel_size": int(ranks)}
 
 
 def _with_sizes(lines: Iterable[str], sizes: list[float]) -> Iterator[str]:

@@ -47,6 +47,11 @@ ARGUMENTS = (
     "block_size",
     "mamba_ssm_cache_dtype",
     "enable_expert_parallel",
+    "tensor_parallel_size",
+    "pipeline_parallel_size",
+    "data_parallel_size",
+    "decode_context_parallel_size",
+    "prefill_context_parallel_size",
 )
 PAIR = re.compile(r"(\w+)=('[^']*'|[^\s,()]+)")
 ARGUMENT = re.compile(r"'(\w+)': ('[^']*'|[^\s,{}()\[\]]+)")
