@@ -267,7 +267,5 @@ def test_the_guides_table_names_every_flag_that_is_read(engine: str, root: Path)
     section = page.partition(f"\n## {TITLES[engine]}\n")[2].partition("\n## ")[0]
     rows = dict(re.findall(r"^\| `--?([\w-]+)` \| (.+) \|$", section, re.MULTILINE))
     spelling = SPELLINGS[engine].SPELLING
-    # Context parallelism is read where the engine's settings have it.
-    fields = {name: field for name, field in spelling.fields.items() if "context-parallel" not in name}
-    assert {name for name in rows if "context-parallel" not in name} == {*fields, *spelling.own}
-    assert {name: rows[name] for name in fields} == {name: f"`{field}`" for name, field in fields.items()}
+    assert set(rows) == {*spelling.fields, *spelling.own}
+    assert {name: rows[name] for name in spelling.fields} == {name: f"`{field}`" for name, field in spelling.fields.items()}
