@@ -25,7 +25,7 @@ class Counted:
     plain: float
     """Of the classes in 16 bits."""
     packed: float
-    """Of the classes in a format, at its nominal bytes."""
+    """Of the classes in a format: what the configuration makes them, else at the format's nominal bytes."""
     mtp: float
     tied: float
     """Of a tied head, where files hold a copy of it."""
@@ -74,11 +74,18 @@ def _has_towers(config: Mapping[str, object]) -> bool:
 def _counted(model: Model) -> Counted:
     counts = {name: getattr(model.parameters, name) for name in TENSOR_CLASSES}
     return Counted(
-        plain=float(sum(PLAIN_BYTES * count for name, count in counts.items() if name not in model.stored)),
-        packed=sum(_nominal(model.stored[name]) * count for name, count in counts.items() if name in model.stored),
-        mtp=model.mtp_parameters * (_nominal(next(iter(model.stored.values()))) if model.stored else PLAIN_BYTES),
+        plain=float(sum(model.stored_bytes.get(name, PLAIN_BYTES * count) for name, count in counts.items() if name not in model.stored)),
+        packed=sum(_packed(model, name) for name in counts if name in model.stored),
+        mtp=model.stored_bytes.get(
+            "mtp", model.mtp_parameters * (_nominal(next(iter(model.stored.values()))) if model.stored else PLAIN_BYTES)
+        ),
         tied=float(PLAIN_BYTES * model.hidden * model.vocabulary) if model.tied else 0.0,
     )
+
+
+def _packed(model: Model, name: str) -> float:
+    """Bytes of a class in a format, before the index is asked."""
+    return model.stored_bytes.get(name, _nominal(model.stored[name]) * getattr(model.parameters, name))
 
 
 def _nominal(stored: str) -> float:
@@ -93,4 +100,4 @@ def _of_one_format(model: Model, counted: Counted, total: float) -> Mapping[str,
     share = (total - beside) / counted.packed
     if abs(share - 1) > LIKELY:
         return None
-    return {name: share * _nominal(written) * getattr(model.parameters, name) for name, written in model.stored.items()}
+    return {**model.stored_bytes, **{name: share * _packed(model, name) for name in model.stored}}
