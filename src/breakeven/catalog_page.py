@@ -35,7 +35,7 @@ def _lists(document: CatalogDocument) -> list[RenderableType]:
         if entries:
             title = glued(say(f"report.catalog_{kind}", language, count=len(entries)), style="bold")
             found += [title, _listing(entries, language), glued("")]
-    return found
+    return found or [glued(say("report.catalog_nothing", language))]
 
 
 def _entry(entry: CatalogEntry, language: str) -> list[RenderableType]:

@@ -91,6 +91,7 @@ class Memory(Struct, frozen=True, kw_only=True):
     kv_bytes_per_token: float
     state_bytes_per_sequence: float
     kv_pool_tokens: float
+    sequence_bytes: float
     kv_in_use_bytes: float
     kv_share: float | None
     pool_use: float | None

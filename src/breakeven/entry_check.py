@@ -27,16 +27,25 @@ WHOLE = ("entry_layers", "entry_total", "config_heads_not_divisible", "config_to
 
 def check_entries(path: Path, language: Language = "en") -> list[CheckedFile]:
     """Every file of a folder, or the one file, checked."""
+    unusable: list[Path] = []
     if path.is_dir():
         files = list(user_files((path,)))
+        folders = (path, *(path / kind for kind in USERS))
+        unusable = sorted(file for folder in folders for file in folder.glob("*.toml") if not file.is_file())
     elif path.is_file():
         inside = next((kind for kind in USERS if kind == path.resolve().parent.name), None)
         files = [(path, inside or kind_of(path))]
     else:
-        raise InputError("file_missing", path=str(path))
-    if not files:
+        raise InputError("not_a_file" if path.is_symlink() or path.exists() else "file_missing", path=str(path))
+    if not files and not unusable:
         raise InputError("no_entries", path=str(path))
-    return [_checked(file, kind, language) for file, kind in files]
+    return [*(_checked(file, kind, language) for file, kind in files), *(_unusable(file, language) for file in unusable)]
+
+
+def _unusable(path: Path, language: Language) -> CheckedFile:
+    """What is called an entry and is none that could be read: a folder, a device, a link that leads nowhere."""
+    says = text(Message("error.not_a_file", {"path": str(path)}), language)
+    return CheckedFile(path=str(path), kind=None, ok=False, faults=[Finding(key="", says=says)], hints=[])
 
 
 def _checked(path: Path, kind: Kind | None, language: Language) -> CheckedFile:
@@ -97,7 +106,7 @@ def _hints(table: Mapping[str, Any], name: str) -> Iterator[Message]:
     if isinstance(memory, (int, float)) and memory in {size * 1e9 for size in SIZES_SOLD}:
         sold = memory / 1e9
         yield Message("check.gb_for_gib", {"name": f"{name}.memory_bytes", "size": f"{sold:.0f}", "bytes": f"{sold * GIBIBYTE:.0f}"})
-    if isinstance(bandwidth, (int, float)) and not SLOWEST_BYTES_PER_S <= bandwidth <= FASTEST_BYTES_PER_S:
+    if isinstance(bandwidth, (int, float)) and 0 < bandwidth < float("inf") and not SLOWEST_BYTES_PER_S <= bandwidth <= FASTEST_BYTES_PER_S:
         key = "check.bits_for_bytes" if bandwidth > FASTEST_BYTES_PER_S else "check.slow_memory"
         yield Message(key, {"name": f"{name}.bandwidth_bytes_per_s", "rate": float(bandwidth)})
     if isinstance(rates, Mapping):

@@ -168,6 +168,8 @@ def gain(off: Point, on: Point, metric: Metric, threshold: float) -> Gain | None
         return None
     found = interval(draws)
     note = Message("judge.unbounded_off", {}) if found.median is None else None
+    if found.median == 0.0 and on.fits:
+        note = Message("judge.unbounded_on", {})
     return Gain(gain=found.median, low=found.low, high=found.high, verdict=verdict_of(draws, threshold), note=note)
 
 

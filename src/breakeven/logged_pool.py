@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from breakeven.draws import Draws
+from breakeven.errors import InputError
 from breakeven.ledger.room import Room, room
 from breakeven.ledger.shard import Shard, shard
 from breakeven.ledger.unified_pages import unified_bytes_per_token
@@ -30,6 +31,9 @@ def with_measured_pool(d: Deployment, log: StartupLog | None) -> tuple[Deploymen
     if not empty.kv_bytes_per_token:
         return d, ()
     wanted = _pool_bytes(bare, s, empty, log)
+    device = d.hardware.device
+    if wanted > device.capacity_bytes:
+        raise InputError("log_pool_impossible", log=wanted, capacity=device.capacity_bytes, device=device.title)
     if _told(d, log) and room(d, s, 0.0).pool_tokens >= log.kv_tokens:
         return d, ()
     # Half a token is left so that rounding down to whole blocks keeps the last one.

@@ -10,7 +10,7 @@ from breakeven.spec.engine import Engine
 from breakeven.spec.model import Attention, Model, States
 
 CONV_WINDOW = 3
-"""Entries a convolution's window keeps: kernel 4 less one, the kernel of every mixer in the catalogue (vLLM keeps kernel − 1)."""
+"""Entries a convolution's window is taken to keep when what is drafted makes it longer: kernel 4 less one, as nearly all have (vLLM)."""
 STATE_BYTES: Mapping[str, float] = {"float32": 4.0, "bfloat16": 2.0, "float16": 2.0}
 WIDE_STATES = ("kda", "rwkv6")
 """Mixers whose states engines keep in 32 bits unless told otherwise."""
@@ -28,6 +28,21 @@ def kv_heads_per_device(group: Attention, tensor_parallel: int) -> float:
 def entry_bytes(group: Attention, tensor_parallel: int, kv_bytes: float) -> float:
     """Cache bytes of one entry of one layer: heads·(key + value width)·bytes an element."""
     return kv_heads_per_device(group, tensor_parallel) * (group.k_dim + group.v_dim) * kv_bytes
+
+
+INDEX_BYTES = 1.0 + 4.0 / 128
+"""Bytes of an element of an indexer's key: 8 bits and a scale of 32 for each 128 (vLLM vllm/v1/attention, DeepseekV32IndexerCache: 132
+bytes a key of 128), whatever the format of the cache beside it."""
+
+
+def index_bytes(group: Attention, kv_bytes: float) -> float:
+    """Bytes of an indexer's key of one entry of one layer: quantised by itself beside a latent cache, in the cache's format beside heads.
+
+    >>> dsa = Attention(kind="mla", layers=1, q_heads=128, kv_heads=1, k_dim=576, v_dim=0, index_dim=128)
+    >>> index_bytes(dsa, 2.0), index_bytes(dsa, 1.0)
+    (132.0, 132.0)
+    """
+    return group.index_dim * (INDEX_BYTES if group.kind in ("mla", "compressed") else kv_bytes)
 
 
 def state_element_bytes(model: Model, engine: Engine) -> float:

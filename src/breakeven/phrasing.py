@@ -106,8 +106,10 @@ def operating_sentence(advice: Advice, language: str) -> str:
     """How many sequences decode together (the median of the draws, as the levers have it), and what decides it."""
     point = advice.operating_point
     if not advice.ledgers.memory.fits:
-        fits = advice.ledgers.memory.sequences_that_fit
-        return say("report.batch_does_not_run" if fits >= 1.0 else "report.nothing_runs", language, fits=fits)
+        memory = advice.ledgers.memory
+        if memory.sequences_that_fit >= 1.0:
+            return say("report.batch_does_not_run", language, fits=memory.sequences_that_fit)
+        return say("report.no_sequence_runs" if memory.kv_pool_bytes > 0.0 else "report.nothing_runs", language)
     known = point.effective_batch_interval.median
     batch = number_text(point.effective_batch if known is None else known)
     together = say("report.alone" if batch == "1" else "report.together", language, batch=batch)

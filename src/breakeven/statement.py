@@ -117,6 +117,7 @@ def memory_ledger(p: Point, d: Deployment) -> advice.MemoryLedger:
         kv_pool_tokens=p.room.pool_tokens,
         kv_bytes_per_token=p.room.kv_bytes_per_token,
         state_bytes_per_sequence=p.room.state_bytes,
+        sequence_bytes=_middle(p.room.sequence_bytes),
         kv_in_use_bytes=in_use,
         kv_share=float(memory.kv_share_of_memory(in_use, d.hardware.device.capacity_bytes)),
         pool_use=in_use / p.room.pool_bytes if p.room.pool_bytes else 0.0,

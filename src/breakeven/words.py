@@ -64,6 +64,8 @@ def memory_words(memory: Memory, devices: int, language: str) -> str:
         "capacity": memory.capacity_bytes * devices,
     }
     if not memory.fits and (memory.sequences_that_fit or 0.0) < 1.0:
+        if memory.kv_pool_bytes > 0.0:
+            return say("report.memory_sequence_does_not_fit", language, **values, sequence=memory.sequence_bytes * devices)
         key = "report.memory_does_not_fit_draft" if memory.draft_weight_bytes else "report.memory_does_not_fit"
         return say(key, language, **values)
     used = without_unit_of(bytes_text(values["used"]), bytes_text(values["pool"]))

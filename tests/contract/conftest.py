@@ -158,6 +158,7 @@ def ledgers() -> Ledgers:
             kv_pool_tokens=470825.0,
             state_bytes_per_sequence=0.0,
             kv_bytes_per_token=81920.0,
+            sequence_bytes=180e6,
             kv_in_use_bytes=5.49e9,
             kv_share=0.1424,
             pool_use=0.1424,

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from breakeven.kernels import kv_kernel
-from breakeven.ledger.memory import kv_bytes_per_token
 from breakeven.origin.huggingface import parse_config
 from breakeven.spec.model import Model
 
@@ -156,7 +154,9 @@ def without(config: Mapping[str, Any], *names: str) -> dict[str, Any]:
 
 
 def kv_bytes(model: Model) -> float:
-    return kv_bytes_per_token(model, kv_kernel("bf16"))
+    """All of a token's cache in 16 bits, as the table counts it: an engine keeps an indexer's key in 8."""
+    groups = [g for g in model.attention if not g.shares_kv and (g.kind != "compressed" or g.compression)]
+    return sum(2.0 * g.layers * (g.kv_heads * (g.k_dim + g.v_dim) + g.index_dim) / (g.compression or 1) for g in groups)
 
 
 def hybrid(model_type: str, **more: Any) -> Model:

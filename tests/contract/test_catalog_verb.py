@@ -149,3 +149,19 @@ class TestChecking:
 
     def test_there_is_no_template_of_what_is_not_the_users(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert run(capsys, "--template", "engines")[0] == 2
+
+
+def test_what_is_no_file_among_the_entries_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "loop.toml").symlink_to(tmp_path / "loop.toml")
+    (tmp_path / "gone.toml").symlink_to(tmp_path / "nowhere.toml")
+    (tmp_path / "folder.toml").mkdir()
+    assert cli_run(["catalog", "--validate", str(tmp_path)]) == 2
+    told = capsys.readouterr().out
+    assert all(name in told for name in ("loop.toml", "gone.toml", "folder.toml"))
+    assert cli_run(["catalog", "--validate", str(tmp_path / "gone.toml")]) == 2
+    assert "leads nowhere" in capsys.readouterr().err
+
+
+def test_a_word_that_no_entry_has_is_answered(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli_run(["catalog", "hardware", "--filter", "zzzz"]) == 0
+    assert "no entry has that word" in capsys.readouterr().out

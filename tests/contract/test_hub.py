@@ -215,14 +215,16 @@ def test_params_json_is_fetched_where_there_is_no_config_json(model: Server, adv
 def test_what_cannot_be_had_is_one_line(name: str, answer: tuple[int, str], said: str, model: Server, advise: Any) -> None:
     model.answers[name] = answer
     done = advise(name)
-    assert done.code == 2 and done.out == "" and said in done.err.splitlines()[-1] and len(done.err.splitlines()) == 2, done.err
+    # A hub that cannot serve now is one that does not answer; what it refuses or has not is the user's to mend.
+    assert done.code == (3 if answer[0] in (429, 503) else 2)
+    assert done.out == "" and said in done.err.splitlines()[-1] and len(done.err.splitlines()) == 2, done.err
 
 
 @pytest.mark.parametrize(("offline", "said"), [(True, "HF_HUB_OFFLINE"), (False, "cannot be reached")])
 def test_without_a_network_one_line_names_what_to_download(offline: bool, said: str, advise: Any, monkeypatch: Any) -> None:
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", offline)
     done = advise("some/model")
-    assert done.code == 2 and said in done.err
+    assert done.code == (2 if offline else 3) and said in done.err
     assert "hf download some/model config.json --local-dir ./model" in done.err.splitlines()[-1]
 
 
@@ -354,3 +356,8 @@ def test_library_lines_do_not_reach_stderr_and_its_logger_is_left_as_it_was(mode
 def test_an_absent_model_raises_a_line_of_the_library_too(model: Server) -> None:
     with pytest.raises(InputError, match=r"neither config\.json nor params\.json"):
         api.model("some/other")
+
+
+def test_a_repository_of_gguf_files_is_not_asked_for_a_configuration(model: Server, advise: Any) -> None:
+    done = advise("bartowski/Meta-Llama-3.1-8B-Instruct-GGUF")
+    assert done.code == 2 and "--include '*.gguf'" in done.err and not model.asked and len(done.err.splitlines()) == 1

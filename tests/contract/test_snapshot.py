@@ -101,6 +101,17 @@ def test_types_decide_where_the_configuration_is_silent_and_scales_are_counted_w
     assert held(model) == sum(model.stored_bytes.values())
 
 
+def test_files_without_tensors_or_without_half_of_the_layers_are_not_the_model(tmp_path: Path) -> None:
+    whole = tensors("BF16")
+    half = {name: held for name, held in whole.items() if ".layers.1." not in name}
+    for place, (held, said) in enumerate(((half, "hold"), ({}, "embedding, attention, mlp"))):
+        folder = tmp_path / str(place)
+        folder.mkdir()
+        with pytest.raises(InputError, match=said) as refused:
+            load_config(snapshot(folder, held))
+        assert "\n" not in str(refused.value)
+
+
 def test_a_lever_that_changes_the_format_reads_its_own_bytes_and_put_back_those_of_the_files(tmp_path: Path) -> None:
     model = load_config(snapshot(tmp_path, tensors("F8_E4M3")))
     device = catalog.load("hardware", "h100-sxm")

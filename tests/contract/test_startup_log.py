@@ -207,10 +207,14 @@ class TestTheLedger:
         assert pool_tokens(halved) == pytest.approx(2 * TOKENS["vllm-v1"], abs=32)
 
     def test_a_cache_that_the_ledger_cannot_hold_is_told_with_both_figures(self) -> None:
-        deployment, said = loaded("vllm-v1", hardware="a100-sxm-40")
+        deployment, said = loaded("vllm-v1", hardware="mi250x")
         assert deployment.engine.runtime_reserve_bytes == 0.0
         [line] = [one for one in said if "weights leave" in one]
         assert "takes 59 GB" in line and "GB more than" in line
+
+    def test_a_cache_larger_than_the_device_is_refused(self) -> None:
+        with pytest.raises(InputError, match=r"59 GB of each device, more than the 42.9 GB of a A100"):
+            loaded("vllm-v1", hardware="a100-sxm-40")
 
     @pytest.mark.parametrize("name", NAMES)
     def test_a_report_comes_of_each(self, name: str) -> None:

@@ -83,10 +83,10 @@ def _cache(p: Point, d: Deployment) -> list[Line]:
 
 def _kappa(g: Attention, s: Shard) -> str:
     """What the tokens of a group of layers add to the cache."""
-    width = f"({g.k_dim} + {g.v_dim})" + (f" + {g.index_dim}" if g.index_dim else "")
-    heads = f"{number(pages.kv_heads_per_device(g, s.tensor_parallel))}·"
-    entry = f"{heads}{width}" if not g.index_dim else f"({heads}{width})"
-    return f"{g.layers}·{entry}·{number(s.kv.bytes)} B" + (f"/{g.compression}" if g.compression else "")
+    entry = f"{number(pages.kv_heads_per_device(g, s.tensor_parallel))}·({g.k_dim} + {g.v_dim})·{number(s.kv.bytes)} B"
+    if g.index_dim:
+        entry = f"({entry} + {g.index_dim}·{number(pages.index_bytes(g, s.kv.bytes) / g.index_dim)} B)"
+    return f"{g.layers}·{entry}" + (f"/{g.compression}" if g.compression else "")
 
 
 def staged(p: Point, terms: str) -> str:
@@ -121,7 +121,7 @@ def _terms(s: Shard, at: float, groups: Iterable[tuple[Attention, float]], more:
     for g, entries in groups:
         pairs.append((entries, g.layers * pages.entry_bytes(g, s.tensor_parallel, s.kv.bytes)))
         if g.index_dim:
-            pairs.append((middle(memory.entries_indexed(g, at)), g.layers * g.index_dim * s.kv.bytes))
+            pairs.append((middle(memory.entries_indexed(g, at)), g.layers * pages.index_bytes(g, s.kv.bytes)))
     found = grouped(pairs)
     for entries, per_entry in more.items():
         found[entries] = found.get(entries, 0.0) + per_entry

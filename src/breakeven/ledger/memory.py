@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from breakeven.kernels import KvKernel, WeightKernel
-from breakeven.pages import entry_bytes
+from breakeven.pages import entry_bytes, index_bytes, state_page_bytes
 from breakeven.spec.engine import Engine
 from breakeven.spec.model import TENSOR_CLASSES, Attention, Model
 from breakeven.stats import Array
@@ -48,7 +48,7 @@ def kv_bytes_per_layer(group: Attention, tensor_parallel: int, kv_bytes: float) 
     """
     if group.shares_kv:
         return 0.0
-    entry = entry_bytes(group, tensor_parallel, kv_bytes) + group.index_dim * kv_bytes
+    entry = entry_bytes(group, tensor_parallel, kv_bytes) + index_bytes(group, kv_bytes)
     if group.kind != "compressed":
         return entry
     return entry / group.compression if group.compression else 0.0
@@ -112,16 +112,16 @@ def kv_read_bytes(model: Model, kv: KvKernel, context_tokens: Array | float, *, 
 
 def _kept(g: Attention, context_tokens: Array | float, tensor_parallel: int, kv_bytes: float) -> Array | float:
     own = entry_bytes(g, tensor_parallel, kv_bytes) * entries(g, context_tokens)
-    return g.layers * (own + g.index_dim * kv_bytes * entries_indexed(g, context_tokens))
+    return g.layers * (own + index_bytes(g, kv_bytes) * entries_indexed(g, context_tokens))
 
 
 def _read(g: Attention, context_tokens: Array | float, tensor_parallel: int, kv_bytes: float) -> Array | float:
     own = entry_bytes(g, tensor_parallel, kv_bytes) * entries_attended(g, context_tokens)
-    return g.layers * (own + g.index_dim * kv_bytes * entries_indexed(g, context_tokens))
+    return g.layers * (own + index_bytes(g, kv_bytes) * entries_indexed(g, context_tokens))
 
 
-def state_bytes(model: Model, element_bytes: float, *, tensor_parallel: int = 1) -> float:
-    """Bytes of constant state one sequence keeps on one device: recurrent states at their own width, convolution windows at 16 bits.
+def state_bytes(model: Model, element_bytes: float, *, tensor_parallel: int = 1, drafted: int = 0) -> float:
+    """Bytes of constant state one sequence keeps on one device: Σ layers·a page of state, whose window is longer by what is drafted.
 
     Qwen3.5-27B keeps 37.7 M recurrent and 1.5 M convolution elements: 154 MB with states in 32 bits, 78 MB in 16.
 
@@ -132,9 +132,8 @@ def state_bytes(model: Model, element_bytes: float, *, tensor_parallel: int = 1)
     >>> state_bytes(m, 4.0), state_bytes(m, 2.0), state_bytes(m, 4.0, tensor_parallel=4)
     (153944064.0, 78446592.0, 38486016.0)
     """
-    return float(
-        sum(s.layers * (s.state_elements * element_bytes + s.conv_elements * 2.0) / min(tensor_parallel, s.heads) for s in model.states)
-    )
+    pages = (s.layers * state_page_bytes(s, element_bytes, shards=tensor_parallel, drafted=drafted) for s in model.states)
+    return float(sum(pages))
 
 
 def kv_pool_bytes(capacity_bytes: float, utilisation: float, weights: float, reserve_bytes: float, *, of_free: bool = False) -> float:

@@ -14,6 +14,7 @@ from breakeven.ledger.memory import counts_by_class, state_bytes
 from breakeven.pages import state_element_bytes
 from breakeven.sheet import sheet_factor
 from breakeven.spec.deployment import Deployment
+from breakeven.spec.engine import Engine
 from breakeven.spec.hardware import Device
 from breakeven.spec.model import Model
 from breakeven.spec.parallel import Layout, layout
@@ -92,6 +93,10 @@ def _wires(deployment: Deployment, split: Layout, draws: Draws) -> dict[str, Any
     }
 
 
+def _drafted(engine: Engine) -> int:
+    return engine.speculative.num_speculative_tokens if engine.speculative is not None else 0
+
+
 def shard(deployment: Deployment, draws: Draws) -> Shard:
     """The deployment as one device sees it."""
     model, engine, device = deployment.model, deployment.engine, deployment.hardware.device
@@ -116,7 +121,7 @@ def shard(deployment: Deployment, draws: Draws) -> Shard:
         kernels=kernels,
         kv=kv_kernel(kv_format(model, engine)),
         narrow_heads=min((g.k_dim for g in model.attention), default=128) < 128,
-        state_bytes=state_bytes(model, state_element_bytes(model, engine), tensor_parallel=tp),
+        state_bytes=state_bytes(model, state_element_bytes(model, engine), tensor_parallel=tp, drafted=_drafted(engine)),
         bandwidth_bytes_per_s=device.bandwidth_bytes_per_s * bandwidth,
         flops_16_bit=matmul_rate(device, sixteen_bit(model, engine)) * compute,
         compute_factor=compute,

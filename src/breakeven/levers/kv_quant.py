@@ -52,7 +52,7 @@ def because(d: Deployment, off: Point, on: Point) -> tuple[Message, ...]:
     weights, kv = read_bytes(off)
     share = float(np.median(bandwidth.kv_share_of_traffic(kv, weights)))
     lines = [Message("lever.kv_share_of_traffic", {"share": share})]
-    used = float(np.median(off.batch * off.room.sequence_bytes)) / off.room.pool_bytes if off.fits else 1.0
+    used = float(np.median(off.batch * off.room.sequence_bytes)) / off.cost.ranks / off.room.pool_bytes if off.fits else 1.0
     binds = limited_by(off) == "kv_pool" or not off.fits
     lines.append(Message("lever.kv_pool_binds" if binds else "lever.kv_pool_free", {"used": used}))
     if on.shard.narrow_heads:

@@ -71,6 +71,8 @@ def _cached(asked: Asked) -> Path | None:
 def _fetched(asked: Asked) -> Path:
     from huggingface_hub import constants
 
+    if "gguf" in asked.repository.lower():
+        raise InputError("hub_gguf", name=asked.repository)
     if constants.HF_HUB_OFFLINE:
         raise InputError("hub_offline", **asked.told)
     streams.tell(Message("cli.fetching", {"name": asked.told["name"], "endpoint": asked.told["endpoint"]}))

@@ -6,10 +6,12 @@ import errno
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from breakeven.errors import InputError
+from breakeven.errors import BreakevenError, InputError, UnreachableError
 from breakeven.messages import Message
 from breakeven.origin.values import shown
 
+TOO_MANY, SERVER_FAULT = 429, 500
+"""Answers of a hub that cannot serve now: too many asked, or a fault of its own from here on."""
 FULL = (errno.ENOSPC, errno.EDQUOT)
 UNWRITABLE = (errno.EACCES, errno.EPERM, errno.EROFS)
 
@@ -48,7 +50,7 @@ def is_absent(fault: BaseException) -> bool:
     return isinstance(fault, errors.RemoteEntryNotFoundError)
 
 
-def fault_line(fault: BaseException, asked: Asked, file: str) -> InputError:
+def fault_line(fault: BaseException, asked: Asked, file: str) -> BreakevenError:
     """The line for a fault of the library; what it made of an answer is looked through to the answer."""
     from huggingface_hub import errors
 
@@ -68,14 +70,15 @@ def fault_line(fault: BaseException, asked: Asked, file: str) -> InputError:
     if isinstance(fault, errors.FileMetadataError):
         return InputError("hub_no_hub", **told)
     if _is_timeout(fault):
-        return InputError("hub_slow", file=file, **told)
+        return UnreachableError("hub_slow", file=file, **told)
     return _below(fault, asked)
 
 
-def _answered(status: int, told: dict[str, object]) -> InputError:
+def _answered(status: int, told: dict[str, object]) -> BreakevenError:
     if status in (401, 403):
         return InputError("hub_refused", status=status, **told)
-    return InputError("hub_status", status=status, **told)
+    kind = UnreachableError if status == TOO_MANY or status >= SERVER_FAULT else InputError
+    return kind("hub_status", status=status, **told)
 
 
 def _is_timeout(fault: BaseException) -> bool:
@@ -83,7 +86,7 @@ def _is_timeout(fault: BaseException) -> bool:
     return any("Timeout" in kind.__name__ for kind in type(fault).__mro__)
 
 
-def _below(fault: BaseException, asked: Asked) -> InputError:
+def _below(fault: BaseException, asked: Asked) -> BreakevenError:
     """Faults of the network or of the disk, without an answer of the hub."""
     number = fault.errno if isinstance(fault, OSError) else None
     if number in FULL:
@@ -91,5 +94,5 @@ def _below(fault: BaseException, asked: Asked) -> InputError:
     if number in UNWRITABLE:
         return InputError("hub_cache_unwritable", cache=asked.cache, **asked.told)
     if any(kind.__name__ in ("ConnectError", "UnsupportedProtocol", "ProxyError") for kind in type(fault).__mro__):
-        return InputError("hub_unreachable", **asked.told)
-    return InputError("hub_broken_off", **asked.told)
+        return UnreachableError("hub_unreachable", **asked.told)
+    return UnreachableError("hub_broken_off", **asked.told)

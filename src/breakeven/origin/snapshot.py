@@ -20,6 +20,8 @@ INDICES = ("model.safetensors.index.json", "consolidated.safetensors.index.json"
 SINGLES = ("model.safetensors", "consolidated.safetensors")
 DIFFERS = 0.005
 """Counts of the configuration and of the files that lie further apart are said."""
+LEAST = 0.75
+"""Files with a smaller share of the parameters than this are not the model that the configuration describes."""
 TOLD = 0.01
 """Share of unknown names above which they are said."""
 PLAIN = ("F64", "F32", "F16", "BF16", "F8_E4M3", "F8_E5M2", "F8_E4M3FNUZ", "F8_E5M2FNUZ", "I8")
@@ -50,6 +52,7 @@ def with_stored_bytes(model: Model, folder: Path) -> Model:
     if not files:
         return model
     tally = _tally(model, files, index)
+    _check_whole(model, tally, str(folder))
     stored = _formats(model, tally, str(folder))
     found = {name: tally.bytes[name] for name in (*TENSOR_CLASSES, "mtp") if tally.bytes.get(name)}
     source = f"read from {tally.files} safetensors headers"
@@ -157,6 +160,16 @@ def _add(tally: Tally, name: str, tensor: Tensor, model: Model) -> None:
         if name.endswith("_blocks"):
             tally.mxfp4.add(kind)
     tally.by_dtype[kind][tensor.dtype] += served
+
+
+def _check_whole(model: Model, tally: Tally, where: str) -> None:
+    """Refuse files that hold too little to be the model: no tensor of a class that it has, or a good part of its parameters missing."""
+    wanted = {kind: getattr(model.parameters, kind) for kind in TENSOR_CLASSES}
+    absent = [kind for kind in ("embedding", "attention", "mlp", "experts") if wanted[kind] and not tally.bytes.get(kind)]
+    plain = [kind for kind in TENSOR_CLASSES if kind not in tally.packed]
+    read, counted = sum(tally.elements.get(kind, 0) for kind in plain), sum(wanted[kind] for kind in plain)
+    if absent or read < LEAST * counted:
+        raise InputError("snapshot_not_whole", where=where, name=model.name, read=read, counted=counted, classes=", ".join(absent) or "-")
 
 
 def _formats(model: Model, tally: Tally, where: str) -> Mapping[str, str]:

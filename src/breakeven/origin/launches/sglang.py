@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from breakeven.errors import InputError
 from breakeven.origin.engine_fields import kv_cache_dtype, quantization
 from breakeven.origin.launch import (
     Flag,
@@ -23,20 +22,12 @@ from breakeven.origin.launch import (
     unread_warning,
     with_files,
 )
-from breakeven.origin.sglang_speculation import speculation_of
+from breakeven.origin.sglang_words import FIELDS, QUANTIZATION, ranks_of, speculation_of
 from breakeven.origin.values import count, number
 from breakeven.spec.engine import Speculative
 
 IMAGE = re.compile(r"(?!-)(?:[\w.-]+(?::\d+)?/){0,8}sglang[\w./-]*(?::([\w.-]+))?(?:@sha256:\w+)?")
 KEPT = re.compile(r"SGLANG_(?!API_KEY)\w+|CUDA_VISIBLE_DEVICES|HIP_VISIBLE_DEVICES|ROCR_VISIBLE_DEVICES")
-QUANTIZATION: Mapping[str, str] = {
-    "modelopt_fp8": "modelopt",
-    "w8a8_fp8": "fp8",
-    "marlin": "int4_marlin",
-    "blockwise_int8": "int8",
-    "unquant": "none",
-}
-"""SGLang's words to those that are known."""
 SPECULATIVE = (
     "speculative-algorithm",
     "speculative-draft-model-path",
@@ -59,17 +50,7 @@ SPELLING = Spelling(
         "speculative-draft-model": "speculative-draft-model-path",
         "speculative-draft": "speculative-draft-model-path",
     },
-    fields={
-        "tp-size": "tensor_parallel_size",
-        "pp-size": "pipeline_parallel_size",
-        "mem-fraction-static": "gpu_memory_utilization",
-        "max-running-requests": "max_num_seqs",
-        "max-total-tokens": "kv_cache_tokens",
-        "page-size": "block_size",
-        "dtype": "dtype",
-        "context-length": "max_model_len",
-        "mamba-ssm-dtype": "mamba_ssm_cache_dtype",
-    },
+    fields={**{name.replace("_", "-"): field for name, field in FIELDS.items()}, "max-running-requests": "max_num_seqs"},
     own=flag_set(
         """
         model-path config dp-size ep-size chunked-prefill-size max-prefill-tokens kv-cache-dtype quantization cpu-offload-gb
@@ -171,20 +152,11 @@ def _prefill(own: Mapping[str, Flag], found: Read) -> None:
 
 
 def _parallel(own: Mapping[str, Flag], settings: dict[str, object]) -> None:
-    """Data-parallel attention splits the devices of ``--tp`` among the ranks of ``--dp``, and caps too; without it they are replicas."""
-    ranks = count(needed(own["dp-size"]), own["dp-size"].written) if "dp-size" in own else 1
-    if "ep-size" in own and count(needed(own["ep-size"]), own["ep-size"].written) > 1:
-        settings["enable_expert_parallel"] = True
-    if ranks > 1:
-        settings["data_parallel_size"] = ranks
-    if ranks == 1 or "enable-dp-attention" not in own or not on(own["enable-dp-attention"]):
-        return
-    tensor = count(settings.get("tensor_parallel_size", 1), "--tp-size")
-    if tensor % ranks:
-        raise InputError("launch_attention_ranks", tensor=tensor, ranks=ranks)
-    settings["tensor_parallel_size"] = tensor // ranks
-    for name in ("max_num_seqs", "max_num_batched_tokens"):
-        # model_runner.py and scheduler.py divide both by the ranks of data-parallel attention.
+    """The sizes, and the caps, which ranks of data-parallel attention share: model_runner.py and scheduler.py divide them."""
+    ranks, experts = (count(needed(own[name]), own[name].written) if name in own else 1 for name in ("dp-size", "ep-size"))
+    attention = "enable-dp-attention" in own and on(own["enable-dp-attention"])
+    settings |= ranks_of(count(settings.get("tensor_parallel_size", 1), "--tp-size"), ranks, experts, attention=attention)
+    for name in ("max_num_seqs", "max_num_batched_tokens") if attention else ():
         if name in settings:
             settings[name] = max(1, count(settings[name], name) // ranks)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from breakeven.origin.sglang_speculation import speculation_of
+from breakeven.origin.sglang_words import FIELDS, QUANTIZATION, ranks_of, speculation_of
 from breakeven.origin.startup_log import FALLBACK, GIB, StartupLog, fallback_warnings, last_matches, read_settings, whole
 from breakeven.origin.values import count
 from breakeven.spec.engine import Speculative
@@ -19,20 +19,8 @@ PATTERNS = {
     "slow": re.compile(r"[Uu]s(?:e|ing) ((?:torch_native|torch native)\b.*)"),
     "fallback": FALLBACK,
 }
-FIELDS = {
-    "tp_size": "tensor_parallel_size",
-    "pp_size": "pipeline_parallel_size",
-    "mem_fraction_static": "gpu_memory_utilization",
-    "page_size": "block_size",
-    "dtype": "dtype",
-    "kv_cache_dtype": "kv_cache_dtype",
-    "context_length": "max_model_len",
-    "mamba_ssm_dtype": "mamba_ssm_cache_dtype",
-    "max_total_tokens": "kv_cache_tokens",
-}
 SIZES = re.compile(r"KV Cache is allocated\..*?(?:K size: ([\d.]{1,10}) GB, V size: ([\d.]{1,10}) GB|KV size: ([\d.]{1,10}) GB)")
 PAIR = re.compile(r"(\w+)=('[^']*'|[^\s,()]+)")
-WORDS = {"modelopt_fp8": "modelopt", "w8a8_fp8": "fp8", "marlin": "int4_marlin", "blockwise_int8": "int8", "unquant": "None"}
 
 
 def sniff(head: str) -> bool:
@@ -47,7 +35,8 @@ def read(lines: Iterable[str]) -> StartupLog:
     pairs = PAIR.findall(found["arguments"][1]) if "arguments" in found else []
     given = {name: value.strip("'") for name, value in reversed(pairs)}
     quantization = given.get("quantization", "None")
-    settings = read_settings({**given, "quantization": WORDS.get(quantization, quantization)}, {**FIELDS, "quantization": "quantization"})
+    words = {**FIELDS, "kv_cache_dtype": "kv_cache_dtype", "quantization": "quantization"}
+    settings = read_settings({**given, "quantization": QUANTIZATION.get(quantization, quantization)}, words)
     running = whole(found.get("running"))
     settings |= _switches(given) | ({} if running is None else {"max_num_seqs": running})
     return StartupLog(
@@ -87,15 +76,10 @@ def _speculative(given: Mapping[str, str]) -> Speculative | None:
 
 
 def _ranks(given: Mapping[str, str], settings: Mapping[str, object]) -> dict[str, object]:
-    """Experts dealt out whole; data-parallel attention splits the devices of the tensor parallel size, without it ranks are replicas."""
-    ranks, tensor = given.get("dp_size", "1"), int(str(settings.get("tensor_parallel_size", 1)))
-    dealt = given.get("ep_size", "1")
-    found: dict[str, object] = {"enable_expert_parallel": True} if dealt.isdecimal() and int(dealt) > 1 else {}
-    if not ranks.isdecimal() or not 1 < int(ranks) < 10**4:
-        return found
-    if given.get("enable_dp_attention") != "True":
-        return found | {"data_parallel_size": int(ranks)}
-    return found if tensor % int(ranks) else found | {"tensor_parallel_size": tensor // int(ranks), "data_parallel_size": int(ranks)}
+    sizes = (given.get(name, "1") for name in ("dp_size", "ep_size"))
+    ranks, experts = (int(size) if size.isdecimal() and 0 < int(size) < 10**4 else 1 for size in sizes)
+    attention = given.get("enable_dp_attention") == "True"
+    return ranks_of(int(str(settings.get("tensor_parallel_size", 1))), ranks, experts, attention=attention)
 
 
 def _with_sizes(lines: Iterable[str], sizes: list[float]) -> Iterator[str]:

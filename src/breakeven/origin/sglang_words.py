@@ -1,4 +1,4 @@
-"""SGLang's way of saying how it speculates, which its launch command and its start-up log share: steps, branches, nodes."""
+"""What SGLang's launch command and its start-up log say in the same words: settings, formats, ranks, and how it speculates."""
 
 from __future__ import annotations
 
@@ -10,6 +10,25 @@ from breakeven.origin.speculative import speculative_of
 from breakeven.origin.values import shown
 from breakeven.spec.engine import Speculative
 
+FIELDS: Mapping[str, str] = {
+    "tp_size": "tensor_parallel_size",
+    "pp_size": "pipeline_parallel_size",
+    "mem_fraction_static": "gpu_memory_utilization",
+    "max_total_tokens": "kv_cache_tokens",
+    "page_size": "block_size",
+    "dtype": "dtype",
+    "context_length": "max_model_len",
+    "mamba_ssm_dtype": "mamba_ssm_cache_dtype",
+}
+"""Its arguments that are fields of ``Engine`` by another name."""
+QUANTIZATION: Mapping[str, str] = {
+    "modelopt_fp8": "modelopt",
+    "w8a8_fp8": "fp8",
+    "marlin": "int4_marlin",
+    "blockwise_int8": "int8",
+    "unquant": "none",
+}
+"""Its words for formats to those that are known."""
 METHODS: Mapping[str, str] = {"eagle": "eagle", "eagle3": "eagle3", "nextn": "mtp", "standalone": "draft_model", "ngram": "ngram"}
 OWN_HEAD_STEPS = 3
 """Steps of a model's own head where none are stated: auto_choose_speculative_params, (3, 1, 4) for DeepSeek."""
@@ -33,3 +52,16 @@ def speculation_of(algorithm: str, draft: str | None, steps: int | None, topk: i
     # With one branch the engine verifies steps + 1 rows whatever is stated.
     table |= {"num_speculative_tokens": steps, "topk": topk or 1} | ({"verify_tokens": rows} if rows and (topk or 1) > 1 else {})
     return speculative_of(table, "--speculative-algorithm")[0]
+
+
+def ranks_of(tensor: int, ranks: int, experts: int, *, attention: bool) -> dict[str, object]:
+    """Data-parallel attention splits the devices of ``--tp`` among the ranks of ``--dp``; without it the ranks are replicas."""
+    found: dict[str, object] = {"enable_expert_parallel": True} if experts > 1 else {}
+    if ranks == 1:
+        return found
+    found["data_parallel_size"] = ranks
+    if not attention:
+        return found
+    if tensor % ranks:
+        raise InputError("launch_attention_ranks", tensor=tensor, ranks=ranks)
+    return found | {"tensor_parallel_size": tensor // ranks}

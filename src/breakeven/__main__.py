@@ -1,0 +1,5 @@
+"""``python -m breakeven``."""
+
+from breakeven.cli import main
+
+main()
