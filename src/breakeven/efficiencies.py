@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import Any
 
+from breakeven.spec.calibration import Calibration
 from breakeven.spec.engine import Engine, version_key
+from breakeven.stats import Array
 
 GRAPH_VERSION = (0, 8)
 """vLLM from 0.8 on runs its V1 engine with CUDA graphs."""
@@ -19,42 +21,42 @@ GRAPH_VERSION = (0, 8)
 class Efficiencies:
     """Shares of sheet rates that are achieved, and fixed costs in seconds. Names as in the theory pages."""
 
-    bandwidth_dense: float
-    bandwidth_experts: float
-    bandwidth_kv: float
-    mfu_decode: float
-    layer_s: float
-    mla_layer_s: float
-    moe_layer_s: float
-    sequence_s: float
-    host_s: float
-    allreduce_s: float
-    link_efficiency: float
-    alltoall_s: float
-    network_efficiency: float
-    logit_bytes: float
-    prefill_mfu_dense: float
-    prefill_mfu_experts: float
-    prefill_mfu_attention: float
-    interference: float
-    ttft_start_s: float
-    ttft_steps: float
-    ttft_layer_s: float
-    ttft_burst: float
-    ttft_queue: float
-    round_s: float
-    round_sequence_s: float
-    tree_s: float
-    draft_pass_s: float
-    draft_bandwidth: float
-    lookup_s: float
-    width_penalty: float
-    expert_sharing: float
-    prefix_bookkeeping: float
-    tpot_between: float
-    tpot_within: float
-    ttft_between: float
-    ttft_within: float
+    bandwidth_dense: Array | float
+    bandwidth_experts: Array | float
+    bandwidth_kv: Array | float
+    mfu_decode: Array | float
+    layer_s: Array | float
+    mla_layer_s: Array | float
+    moe_layer_s: Array | float
+    sequence_s: Array | float
+    host_s: Array | float
+    allreduce_s: Array | float
+    link_efficiency: Array | float
+    alltoall_s: Array | float
+    network_efficiency: Array | float
+    logit_bytes: Array | float
+    prefill_mfu_dense: Array | float
+    prefill_mfu_experts: Array | float
+    prefill_mfu_attention: Array | float
+    interference: Array | float
+    ttft_start_s: Array | float
+    ttft_steps: Array | float
+    ttft_layer_s: Array | float
+    ttft_burst: Array | float
+    ttft_queue: Array | float
+    round_s: Array | float
+    round_sequence_s: Array | float
+    tree_s: Array | float
+    draft_pass_s: Array | float
+    draft_bandwidth: Array | float
+    lookup_s: Array | float
+    width_penalty: Array | float
+    expert_sharing: Array | float
+    prefix_bookkeeping: Array | float
+    tpot_between: Array | float
+    tpot_within: Array | float
+    ttft_between: Array | float
+    ttft_within: Array | float
     eager: bool
 
 
@@ -72,49 +74,67 @@ def is_eager(engine: Engine) -> bool:
     return engine.enforce_eager or (engine.name == "vllm" and version_key(engine.version) < GRAPH_VERSION)
 
 
-def prior(engine: Engine) -> Efficiencies:
-    """The efficiencies before anything is measured on the deployment."""
-    return _prior(engine.name, is_eager(engine))
+SECTIONS: Mapping[str, str] = {"prefill": "prefill_", "ttft": "ttft_", "prefix": "prefix_"}
+"""Sections of ``prior.toml`` whose names stand behind a word of their own; those of others stand as they are."""
 
 
-def _values(section: Mapping[str, Any]) -> dict[str, float]:
-    return {name: float(entry["value"]) for name, entry in section.items()}
+def _field(section: str, name: str) -> str:
+    return name if name == "interference" else SECTIONS.get(section, "") + name
 
 
 @cache
-def _prior(engine: str, eager: bool) -> Efficiencies:
+def parameters() -> Mapping[str, str]:
+    """Field of :class:`Efficiencies` to the parameter behind it, ``section.name``."""
     sheet = table("prior")
-    step, prefill, ttft, spec, offset = (_values(sheet[name]) for name in ("step", "prefill", "ttft", "speculation", "offset"))
-    by_engine = sheet["ttft_by_engine"].get(engine, {})
-    layer = _values(sheet["eager"])["layer_factor"] if eager else 1.0
-    for name in ("layer_s", "mla_layer_s", "moe_layer_s"):
-        step[name] *= layer
-    rounds = ("eager_round_s", "eager_round_sequence_s") if eager else ("round_s", "round_sequence_s")
-    wide = sheet["parallel"]
-    return Efficiencies(
-        **step,
-        alltoall_s=float(wide["alltoall_s"]["value"]),
-        network_efficiency=float(wide["network_efficiency"]["value"]),
-        prefill_mfu_dense=prefill["mfu_dense"],
-        prefill_mfu_experts=prefill["mfu_experts"],
-        prefill_mfu_attention=prefill["mfu_attention"],
-        interference=prefill["interference"],
-        **{f"ttft_{name}": value * by_engine.get(name, 1.0) for name, value in ttft.items()},
-        round_s=spec[rounds[0]],
-        round_sequence_s=spec[rounds[1]],
-        tree_s=spec["tree_s"],
-        draft_pass_s=spec["draft_pass_s"] * layer,
-        draft_bandwidth=spec["draft_bandwidth"],
-        lookup_s=spec["lookup_s"],
-        width_penalty=spec["width_penalty"],
-        expert_sharing=spec["expert_sharing"],
-        prefix_bookkeeping=_values(sheet["prefix"])["bookkeeping"],
-        tpot_between=offset["tpot_between"],
-        tpot_within=offset["tpot_within"],
-        ttft_between=offset["ttft_between"],
-        ttft_within=offset["ttft_within"],
-        eager=eager,
-    )
+    return {
+        found: f"{section}.{name}"
+        for section in ("step", "parallel", "prefix", "prefill", "ttft", "speculation", "offset")
+        for name in sheet[section]
+        if (found := _field(section, name)) in Efficiencies.__dataclass_fields__
+    }
+
+
+@cache
+def prior_values() -> Mapping[str, float]:
+    """Every parameter of ``prior.toml`` and its value, factors by class of engine (``scale.eager.step.layer_s``) included."""
+    return dict(_flat("", table("prior")))
+
+
+def _flat(path: str, entry: object) -> Iterator[tuple[str, float]]:
+    if isinstance(entry, Mapping):
+        if "value" in entry:
+            yield path, float(entry["value"])
+            return
+        for name, below in entry.items():
+            yield from _flat(f"{path}.{name}" if path else name, below)
+
+
+def classes(engine: Engine) -> tuple[str, ...]:
+    """The classes of an engine whose factors apply: its name, and ``eager`` where it launches kernels one by one."""
+    return (engine.name, "eager") if is_eager(engine) else (engine.name,)
+
+
+def prior(engine: Engine, calibration: Calibration | None = None) -> Efficiencies:
+    """The efficiencies of an engine: what is shipped, and over it what a calibration found."""
+    return _shipped(engine.name, is_eager(engine)) if calibration is None else _built(classes(engine), calibration.values)
+
+
+@cache
+def _shipped(name: str, eager: bool) -> Efficiencies:
+    return _built((name, "eager") if eager else (name,), {})
+
+
+def _built(named: tuple[str, ...], found: Mapping[str, Array | float]) -> Efficiencies:
+    known = prior_values()
+    values: dict[str, Array | float] = {}
+    for target, parameter in parameters().items():
+        value = found.get(parameter, known[parameter])
+        for each in named:
+            factor = f"scale.{each}.{parameter}"
+            if factor in found or factor in known:
+                value = value * found.get(factor, known.get(factor, 1.0))
+        values[target] = value
+    return Efficiencies(eager="eager" in named, **values)
 
 
 def drawn_range(section: str, name: str) -> tuple[float, float]:

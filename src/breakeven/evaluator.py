@@ -168,7 +168,7 @@ def evaluate(d: Deployment, draws: Draws = MEDIAN, *, noise: Noise | None = None
 
 def prepare(d: Deployment, draws: Draws, noise: Noise) -> Setting:
     """Costs and caps of a deployment, drawn."""
-    e, load, s = prior(d.engine), demand(d, draws), shard(d, draws)
+    e, load, s = prior(d.engine, d.calibration), demand(d, draws), shard(d, draws)
     spec = d.engine.speculative
     rows = spec.rows if spec is not None else 1
     accepted = curve(d, load.context_tokens, draws)

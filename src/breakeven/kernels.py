@@ -71,13 +71,13 @@ class WeightKernel:
     name: str
     bytes: float
     compute: str
-    phi: Mapping[str, float]
-    delta_decode: Mapping[str, float]
-    delta_prefill: Mapping[str, float]
+    phi: Mapping[str, Array | float]
+    delta_decode: Mapping[str, Array | float]
+    delta_prefill: Mapping[str, Array | float]
     sigma: str
     source: str
     delta_decode_range: tuple[float, float] | None = None
-    phi_experts: float | None = None
+    phi_experts: Array | float | None = None
     dequantised_bytes: float = 0.0
     needs: str | None = None
     weight_only: str | None = None
@@ -103,13 +103,13 @@ class KvKernel:
 
     name: str
     bytes: float
-    phi: float
-    phi_narrow: float
-    layer_s: float
-    prefill: float
+    phi: Array | float
+    phi_narrow: Array | float
+    layer_s: Array | float
+    prefill: Array | float
     sigma: str
     source: str
-    layer_s_by_engine: Mapping[str, float] = field(default_factory=dict)
+    layer_s_by_engine: Mapping[str, Array | float] = field(default_factory=dict)
 
     @property
     def title(self) -> Message:
@@ -183,9 +183,39 @@ def kv_named(word: str) -> str:
     return found
 
 
-def by_family(values: Mapping[str, float], family: str) -> float:
+def by_family(values: Mapping[str, Array | float], family: str) -> Array | float:
     """The value for a device family, else the class without ``-ws``, else the default."""
     return values.get(family, values.get(family.removesuffix("-ws"), values["default"]))
+
+
+def fitted_weights(kernel: WeightKernel, found: Mapping[str, Array | float]) -> WeightKernel:
+    """A weight kernel with what a calibration found: ``weights.fp8.phi`` for all devices, ``weights.fp8.phi.hopper`` for a family."""
+    prefix = f"weights.{kernel.name}."
+    if not any(name.startswith(prefix) for name in found):
+        return kernel
+    changes: dict[str, Any] = {
+        each: {**getattr(kernel, each), **_families(f"{prefix}{each}", found)} for each in ("phi", "delta_decode", "delta_prefill")
+    }
+    if f"{prefix}phi_experts" in found:
+        changes["phi_experts"] = found[f"{prefix}phi_experts"]
+    return replace(kernel, **changes)
+
+
+def _families(prefix: str, found: Mapping[str, Array | float]) -> dict[str, Array | float]:
+    """Values of one quantity: ``default`` for the bare name, a family for a name that ends in one."""
+    return {name[len(prefix) + 1 :] or "default": value for name, value in found.items() if name == prefix or name.startswith(f"{prefix}.")}
+
+
+def fitted_kv(kernel: KvKernel, found: Mapping[str, Array | float]) -> KvKernel:
+    """A KV kernel with what a calibration found: ``kv.fp8.layer_s``, and ``kv.fp8.layer_s.trtllm`` for an engine."""
+    prefix = f"kv.{kernel.name}."
+    changes: dict[str, Any] = {
+        each: found[f"{prefix}{each}"] for each in ("phi", "phi_narrow", "layer_s", "prefill") if f"{prefix}{each}" in found
+    }
+    engines = {name.removeprefix(f"{prefix}layer_s."): value for name, value in found.items() if name.startswith(f"{prefix}layer_s.")}
+    if engines:
+        changes["layer_s_by_engine"] = {**kernel.layer_s_by_engine, **engines}
+    return replace(kernel, **changes) if changes else kernel
 
 
 def runs_on(kernel: WeightKernel, device: Device) -> bool:

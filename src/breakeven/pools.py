@@ -84,7 +84,7 @@ def transfer_rate(d: Deployment, s: Shard, sender: Shard, draws: Draws) -> Array
     if d.disaggregation is not None and d.disaggregation.transfer_bytes_per_s is not None:
         return d.disaggregation.transfer_bytes_per_s
     lanes = min(one.layout.devices // one.layout.ranks for one in (s, sender))
-    return lanes * network_bytes_per_s(d, draws) * prior(d.engine).network_efficiency
+    return lanes * network_bytes_per_s(d, draws) * prior(d.engine, d.calibration).network_efficiency
 
 
 def exposed_s(transfer_s: Array | float, prompt_s: Array | float, share: Array | float) -> Array | float:
@@ -100,7 +100,7 @@ def pool(d: Deployment, s: Shard, load: Demand, factor: Array | float, draws: Dr
     """The prefill pool of a deployment; none where it has one pool, or the workload states no prompt. ``s`` is the decode pool's."""
     if d.disaggregation is None or load.input_tokens is None:
         return None
-    side, e = prefill_side(d), prior(d.engine)
+    side, e = prefill_side(d), prior(d.engine, d.calibration)
     sender = shard(side, draws)
     new = load.new_tokens * load.input_tokens / load.attention_input
     alone = factor * prefill.alone_s(sender, e, new, load.input_tokens)

@@ -107,7 +107,7 @@ def test_a_whole_advice_is_the_same_for_the_same_seed(build) -> None:
 def test_draws_without_spread_are_the_median_world(build, monkeypatch) -> None:
     sure = {"tpot_between": 0.0, "tpot_within": 0.0, "ttft_between": 0.0, "ttft_within": 0.0}
     real = evaluator.prior
-    monkeypatch.setattr(evaluator, "prior", lambda engine: replace(real(engine), **sure))
+    monkeypatch.setattr(evaluator, "prior", lambda engine, calibration=None: replace(real(engine), **sure))
     point_like = {
         "input_tokens": Range(low=2000.0, high=2000.0),
         "output_tokens": Range(low=200.0, high=200.0),

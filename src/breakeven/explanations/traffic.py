@@ -65,7 +65,7 @@ def _bytes(p: Point) -> list[Line]:
 
 def _coverage(p: Point, experts: Experts) -> list[Line]:
     """Share of the experts that a step reads; of expert parallelism, what the busiest device reads of its own."""
-    staged, sharing, devices = middle(routed_batch(p)), p.efficiencies.expert_sharing, p.shard.layout.expert_parallel
+    staged, sharing, devices = middle(routed_batch(p)), middle(p.efficiencies.expert_sharing), p.shard.layout.expert_parallel
     awake = middle(coverage(effective_tokens(staged, p.rows, sharing), experts.top_k, experts.count))
     numbers = f"1 − (1 − {experts.top_k}/{experts.count})^({number(staged)}·(1 + {number(sharing)}·({p.rows} − 1)))"
     found = [line("coverage", "bandwidth.coverage", "1 − (1 − top_k/E)^(b·(1 + ν·(r − 1)))", numbers, awake, "number")]

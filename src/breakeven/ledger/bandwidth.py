@@ -10,7 +10,7 @@ import numpy as np
 from breakeven.stats import Array
 
 
-def effective_tokens(sequences: Array | float, rows_per_sequence: Array | float, sharing: float) -> Array | float:
+def effective_tokens(sequences: Array | float, rows_per_sequence: Array | float, sharing: Array | float) -> Array | float:
     """n_eff = b·(1 + ν·(n/b − 1)): tokens of one sequence share experts (ν ≈ 0.5)."""
     return sequences * (1.0 + sharing * (rows_per_sequence - 1.0))
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from math import ceil, log2
 
+from breakeven.stats import Array
+
 
 def allreduce_bytes_per_row(hidden: int, tensor_parallel: int) -> float:
     """Bytes one device sends for one all-reduce of one row in 16 bit: 2·2·h·(TP − 1)/TP (reduce-scatter and all-gather).
@@ -14,7 +16,7 @@ def allreduce_bytes_per_row(hidden: int, tensor_parallel: int) -> float:
     return 4.0 * hidden * (tensor_parallel - 1) / tensor_parallel
 
 
-def latency_s(layers: float, tensor_parallel: int, pipeline_parallel: int, allreduce_s: float) -> float:
+def latency_s(layers: float, tensor_parallel: int, pipeline_parallel: int, allreduce_s: Array | float) -> Array | float:
     """Time of a step's messages of no length: 2·L·t_ar·log2(TP), and a hop between stages."""
     return allreduce_s * (2.0 * layers * log2(tensor_parallel) + (pipeline_parallel - 1))
 

@@ -8,7 +8,18 @@ from typing import Any
 
 from breakeven.draws import Draws
 from breakeven.efficiencies import drawn_range
-from breakeven.kernels import KvKernel, WeightKernel, by_family, kv_format, kv_kernel, matmul_rate, sixteen_bit, weight_kernels
+from breakeven.kernels import (
+    KvKernel,
+    WeightKernel,
+    by_family,
+    fitted_kv,
+    fitted_weights,
+    kv_format,
+    kv_kernel,
+    matmul_rate,
+    sixteen_bit,
+    weight_kernels,
+)
 from breakeven.ledger.compute import active_expert_parameters, head_parameters
 from breakeven.ledger.memory import counts_by_class, state_bytes
 from breakeven.pages import state_element_bytes
@@ -51,20 +62,20 @@ class Shard:
     expert_skew: Array | float
     """Rows of the busiest device of expert parallelism over the mean, with many rows."""
     dense_bytes: float
-    dense_effective_bytes: float
+    dense_effective_bytes: Array | float
     dense_dequantised_bytes: float
     dense_flop_per_row: float
     dense_decode_compute_s: Array | float
     dense_prefill_compute_s: Array | float
     head_flop_per_row: float
     expert_bytes: float
-    expert_effective_bytes: float
+    expert_effective_bytes: Array | float
     expert_flop_per_row: float
     expert_decode_compute_s: Array | float
     expert_prefill_compute_s: Array | float
 
     @property
-    def kv_phi(self) -> float:
+    def kv_phi(self) -> Array | float:
         """Share of the 16-bit KV bandwidth that the cache's kernel reaches at this head width."""
         return self.kv.phi_narrow if self.narrow_heads else self.kv.phi
 
@@ -97,11 +108,18 @@ def _drafted(engine: Engine) -> int:
     return engine.speculative.num_speculative_tokens if engine.speculative is not None else 0
 
 
+def _kernels(d: Deployment) -> tuple[dict[str, WeightKernel], KvKernel]:
+    """The kernel family of each tensor class and of the cache, with what a calibration found."""
+    found = d.calibration.values if d.calibration is not None else {}
+    weights = {name: fitted_weights(kernel, found) for name, kernel in weight_kernels(d.model, d.engine, d.hardware.device).items()}
+    return weights, fitted_kv(kv_kernel(kv_format(d.model, d.engine)), found)
+
+
 def shard(deployment: Deployment, draws: Draws) -> Shard:
     """The deployment as one device sees it."""
     model, engine, device = deployment.model, deployment.engine, deployment.hardware.device
     tp, split = engine.tensor_parallel_size, layout(model, engine)
-    kernels = weight_kernels(model, engine, device)
+    kernels, cache = _kernels(deployment)
     counts = {**counts_by_class(model), "head": head_parameters(model)}
     bandwidth, compute = (sheet_factor(device, name, draws) for name in ("bandwidth", "compute"))
     if model.tied:
@@ -119,7 +137,7 @@ def shard(deployment: Deployment, draws: Draws) -> Shard:
         tensor_parallel=tp,
         pipeline_parallel=engine.pipeline_parallel_size,
         kernels=kernels,
-        kv=kv_kernel(kv_format(model, engine)),
+        kv=cache,
         narrow_heads=min((g.k_dim for g in model.attention), default=128) < 128,
         state_bytes=state_bytes(model, state_element_bytes(model, engine), tensor_parallel=tp, drafted=_drafted(engine)),
         bandwidth_bytes_per_s=device.bandwidth_bytes_per_s * bandwidth,
@@ -127,7 +145,7 @@ def shard(deployment: Deployment, draws: Draws) -> Shard:
         compute_factor=compute,
         **_wires(deployment, split, draws),
         dense_bytes=sum(read[name] for name in READ_CLASSES),
-        dense_effective_bytes=sum(read[name] / phi[name] for name in READ_CLASSES),
+        dense_effective_bytes=sum((read[name] / phi[name] for name in READ_CLASSES), 0.0),
         dense_dequantised_bytes=sum(counts[name] * kernels[name].dequantised_bytes / tp for name in READ_CLASSES),
         dense_flop_per_row=sum(2.0 * counts[name] / tp for name in ("attention", "mlp")),
         dense_decode_compute_s=sum(compute_s(name, counts[name], prefill=False) for name in ("attention", "mlp", "head")),

@@ -56,7 +56,7 @@ class StepCost:
     top_k: int
     experts: int
     """Routed experts; 0 without a mixture."""
-    expert_sharing: float
+    expert_sharing: Array | float
     ranks: int = 1
     """Ranks of attention data parallelism, which step together: the fullest sets the step, and the experts see the rows of all."""
     context_spread: Array | float = 0.0
@@ -174,7 +174,7 @@ def _flop_over(g: Attention, s: Shard, context_tokens: Array | float) -> Array |
     return attended + s.tensor_parallel * compute.index_flop_per_entry(g) * memory.entries_indexed(g, context_tokens)
 
 
-def attention_launches_s(s: Shard, e: Efficiencies, engine_name: str) -> tuple[float, float]:
+def attention_launches_s(s: Shard, e: Efficiencies, engine_name: str) -> tuple[Array | float, Array | float]:
     """What MLA and the cache's format add to a layer's launches, spread over all layers: those that keep a state attend to nothing."""
     model = s.model
     attending = sum(g.layers for g in model.attention) / model.launch_layers

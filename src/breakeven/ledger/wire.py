@@ -128,14 +128,14 @@ def rows_s(s: Shard, e: Efficiencies, rows: Array | float, *, prompt: bool = Fal
     return seconds + rows * network / (s.network_bytes_per_s * e.network_efficiency) if network else seconds
 
 
-def message_s(s: Shard, e: Efficiencies, *, prompt: bool = False) -> float:
+def message_s(s: Shard, e: Efficiencies, *, prompt: bool = False) -> Array | float:
     """Seconds of a step's messages of no length: all-reduces, two exchanges a mixture layer, two collectives a layer of a dealt cache."""
     found = interconnect.latency_s(s.model.launch_layers, s.tensor_parallel, s.pipeline_parallel, e.allreduce_s)
     ranks = s.layout.prompt_ranks if prompt else s.layout.ranks
     if ranks > 1:
         whole = s.layout.expert_parallel > 1
-        found += 2.0 * mixture_layers(s) * (e.alltoall_s if whole else e.allreduce_s * log2(ranks))
+        found = found + 2.0 * mixture_layers(s) * (e.alltoall_s if whole else e.allreduce_s * log2(ranks))
     shards = s.layout.prefill_context if prompt else s.layout.cache_shards
     if shards > 1:
-        found += 2.0 * sum(g.layers for g in s.model.attention) * e.allreduce_s * log2(shards)
+        found = found + 2.0 * sum(g.layers for g in s.model.attention) * e.allreduce_s * log2(shards)
     return found

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from breakeven.spec.calibration import Calibration
 from breakeven.spec.disaggregation import Disaggregation
 from breakeven.spec.engine import Engine
 from breakeven.spec.hardware import Hardware
@@ -30,6 +31,8 @@ class Deployment:
     """A pool of devices of its own for prompts; ``hardware`` and ``engine`` are then those of the decode pool."""
     drafts: Mapping[str, Model] = field(default_factory=dict)
     """Draft models by the name the settings use, already loaded."""
+    calibration: Calibration | None = None
+    """What was fitted to measurements of this deployment or its kind; None takes what is shipped."""
     provenance: Mapping[str, Provenance] = field(default_factory=dict)
     """Dotted path (``workload.input_tokens``) to where the value came from."""
 
