@@ -1,0 +1,50 @@
+"""Rows measured through another evaluator: their own measure stays, the times come from elsewhere."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from breakeven import evaluator
+from breakeven.draws import MEDIAN
+from breakeven.evaluator import Noise, Point
+from breakeven.measured.pair import Pair
+
+Evaluate = Callable[..., Point]
+MEASURES = "breakeven.measured"
+
+
+@contextmanager
+def exchanged(by: Evaluate) -> Iterator[None]:
+    """While it lasts, what a row measures is read off points made by ``by``."""
+    own = evaluator.evaluate
+    modules = [m for name, m in list(sys.modules.items()) if name.startswith(MEASURES) and getattr(m, "evaluate", None) is own]
+    try:
+        for module in modules:
+            module.evaluate = by  # type: ignore[attr-defined]
+        yield
+    finally:
+        for module in modules:
+            module.evaluate = own  # type: ignore[attr-defined]
+
+
+def gain_by(pair: Pair, by: Evaluate) -> float:
+    """The gain of a row when another evaluator makes its points."""
+    with exchanged(by):
+        return float(pair.gain(MEDIAN, Noise()))
+
+
+def points_of(pair: Pair) -> tuple[list[Point], list[Point]]:
+    """The operating points that a row's measure looks at, off and on."""
+    seen: list[Point] = []
+
+    def watched(*arguments: object, **named: object) -> Point:
+        seen.append(evaluator.evaluate(*arguments, **named))  # type: ignore[arg-type]
+        return seen[-1]
+
+    with exchanged(watched):
+        pair.speed(pair.off, MEDIAN, Noise())
+        off = list(seen)
+        (pair.on_speed or pair.speed)(pair.on, MEDIAN, Noise())
+    return off, seen[len(off) :]
