@@ -62,7 +62,7 @@ class Answer:
     regime: str = ""
     quality: str = ""
     knowledge: str = ""
-    """How well the model-form is known there: ``here`` (calibrated), ``family``, ``foreign``."""
+    """How well the model-form is known there: ``family`` (the engine on this class of device was in the fits) or ``foreign``."""
     gain: Estimate | None = None
     tpot: Estimate | None = None
     """Of an absolute row, in seconds."""
@@ -76,6 +76,11 @@ class Answer:
     def main(self) -> Estimate | None:
         """The estimate that the row is scored by: the gain, or the time per token."""
         return self.tpot if self.gain is None else self.gain
+
+    @property
+    def grade(self) -> str:
+        """The letter of the row's own quality, A to D; empty where none is stated."""
+        return self.quality[:1].upper()
 
     @property
     def sign(self) -> bool | None:
@@ -147,7 +152,7 @@ def _of(row: Pair | Run, d: Deployment) -> Answer:
         engine=d.engine.name,
         model=d.model.name,
         group=row.group,
-        knowledge="here" if d.calibration is not None else level(d.engine, d.hardware.device.family),
+        knowledge=level(d.engine, d.hardware.device.family),
         doubt=row.doubt,
         notes=row.notes,
     )

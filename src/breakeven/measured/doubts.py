@@ -16,6 +16,8 @@ SHARES = ("fraction", "share", "%", "percent")
 """Units in which nothing at all is a possible value: hit rates, acceptance rates."""
 END_TO_END = ("silicon_e2e_ms", "e2e_ms", "e2el_ms", "e2e_latency_ms", "request_latency_ms")
 NAMES = ("case_id", "id")
+SUSPECT = "D"
+"""Quality of rows that their own collector calls suspect."""
 Bounds = tuple[float, float]
 
 
@@ -71,6 +73,8 @@ def _pair_doubts(fields: Mapping[str, str]) -> Iterator[Message]:
         yield Message("doubt.ratio", {"off": off, "on": on, "found": _value(on) / _value(off), "ratio": ratio})
     if ratio and gain and not (_meet(bounds(gain), bounds(ratio)) or _meet(bounds(gain), _quotient("1.0000", ratio))):
         yield Message("doubt.gain", {"gain": gain, "ratio": ratio})
+    if fields.get("quality", "").upper().startswith(SUSPECT):
+        yield Message("doubt.suspect", {"quality": fields["quality"]})
 
 
 def _not_positive(fields: Mapping[str, str], names: Iterable[str]) -> Iterator[Message]:
