@@ -1,0 +1,1 @@
+"""The model held against measurements: predictions beside what was measured, and fits."""
