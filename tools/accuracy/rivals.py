@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from math import inf
 
 import numpy as np
 
@@ -34,8 +35,9 @@ def cache_share(off: Points, on: Points) -> float:
 
 
 def without_hits(off: Points, on: Points) -> float:
-    """1/(1 − hit rate)."""
-    return 1.0 / (1.0 - number(on[-1].demand.hit_rate))
+    """1/(1 − hit rate); without bound where every prompt is a hit."""
+    computed = 1.0 - number(on[-1].demand.hit_rate)
+    return 1.0 / computed if computed > 0 else inf
 
 
 def accepted(off: Points, on: Points) -> float:
