@@ -1,0 +1,53 @@
+"""Tables of Markdown, and how figures are written in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+NONE = "–"
+Figures = Mapping[str, Any]
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table; the first column holds words, the others figures."""
+    lines = ["| " + " | ".join(head) + " |", "|---" + "|--:" * (len(head) - 1) + "|"]
+    return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)])
+
+
+def whole(value: float | None) -> str:
+    """A count."""
+    return NONE if value is None else f"{value:,.0f}"
+
+
+def error(value: float | None) -> str:
+    """An error of a logarithm."""
+    return NONE if value is None else f"{value:.3f}"
+
+
+def signed(value: float | None) -> str:
+    """A bias of a logarithm."""
+    return NONE if value is None else f"{value:+.3f}".replace("-", "−")
+
+
+def share(value: float | None) -> str:
+    """A share of 1."""
+    return NONE if value is None else f"{value:.2f}"
+
+
+def percent(value: float | None) -> str:
+    """A percentage of times; far beyond a hundred no decimals."""
+    if value is None:
+        return NONE
+    return f"{value:.1f}" if value < 100 else f"{value:,.0f}"
+
+
+def plain(value: float | None) -> str:
+    """A gain, or a time, to three figures."""
+    return NONE if value is None else f"{value:,.3g}" if value < 1000 else f"{value:,.0f}"
+
+
+def covered(figures: Figures) -> str:
+    """A coverage with its binomial interval."""
+    found = figures["coverage"]
+    return f"{found['share']:.2f} [{found['low']:.2f}, {found['high']:.2f}]"
