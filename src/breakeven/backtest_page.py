@@ -13,10 +13,10 @@ from breakeven.backtest_document import BacktestDocument, BacktestReason, Backte
 from breakeven.canvas import DIM, glued, grid, indented, rule
 from breakeven.messages import say
 
-WIDE = (None, 5, 6, 7, 8, 6, 7, 6, 16)
+WIDE = (None, 5, 6, 7, 8, 6, 7, 5, 14)
 LEAN_PLACES = (0, 1, 3, 5, 6, 7, 8)
 """Cells of a score whose label is long: without groups."""
-ROW_WIDTHS = (30, 9, 17, 9, 7, None)
+ROW_WIDTHS = (26, 9, 17, 9, 7, None)
 
 
 def blocks(document: BacktestDocument, verbose: bool) -> Iterator[RenderableType]:

@@ -20,7 +20,7 @@ SHOWN_PLACES = 5
 
 def compose(found: Backtest, files: Sequence[Path | str], language: Language = "en") -> BacktestDocument:
     """The document of a backtest."""
-    summary = found.summary
+    summary, with_bad = found.summary, found.summary_with_bad
     return BacktestDocument(
         language=language,
         files=[str(file) for file in files],
@@ -29,8 +29,8 @@ def compose(found: Backtest, files: Sequence[Path | str], language: Language = "
         summary=[_score(score) for score in summary.cells],
         levers=[_score(score) for score in summary.levers],
         knowledge=[_score(score) for score in summary.knowledge],
-        apart=[_score(score) for score in summary.apart],
-        levers_with_bad=[_score(score) for score in found.summary_with_bad.levers],
+        apart=[_score(score) for score in with_bad.apart],
+        levers_with_bad=[_score(score) for score in with_bad.levers],
         skipped_reasons=_reasons(((answer, answer.skipped) for answer in found.skipped), language),
         bad_reasons=_reasons(((answer, answer.doubt) for answer in found.bad), language),
         left_out=found.left_out or None,

@@ -7,7 +7,7 @@ from math import exp, inf
 
 from breakeven.backtest_document import BacktestDocument, BacktestReason, BacktestRow, BacktestScore
 from breakeven.messages import say
-from breakeven.units import gain_text, percent_text, time_text
+from breakeven.units import gain_text, time_text
 
 FEW_ROWS = 30
 """Rows that are all shown; of more, the worst, unless asked for."""
@@ -45,13 +45,18 @@ def score_cells(score: BacktestScore, language: str) -> list[str]:
         _error(score.group_median_abs_log_error),
         _error(score.p90_abs_log_error),
         signed_percent(score.bias),
-        "" if score.sign_agreement is None else percent_text(score.sign_agreement),
-        f"{percent_text(score.coverage)} ({100 * score.coverage_low:.0f}–{100 * score.coverage_high:.0f})",
+        "" if score.sign_agreement is None else _percent(score.sign_agreement),
+        f"{_percent(score.coverage)} ({100 * score.coverage_low:.0f}–{100 * score.coverage_high:.0f})",
     ]
 
 
 def _error(log_error: float) -> str:
-    return percent_text(exp(log_error) - 1.0) if log_error < 5.0 else f"×{exp(min(log_error, 700.0)):.3g}"
+    return _percent(exp(log_error) - 1.0) if log_error < 5.0 else f"×{exp(min(log_error, 700.0)):.3g}"
+
+
+def _percent(share: float) -> str:
+    """A share in per cent, to a tenth below ten."""
+    return f"{100 * share:.0f} %" if share >= 0.0995 or share < 0.0005 else f"{100 * share:.1f} %"
 
 
 def signed_percent(log_error: float) -> str:
@@ -59,7 +64,8 @@ def signed_percent(log_error: float) -> str:
     if abs(log_error) >= 5.0:
         return f"×{exp(max(-700.0, min(log_error, 700.0))):.2g}"
     share = exp(log_error) - 1.0
-    return f"{'+' if share > 0 else '−' if share < 0 else ''}{percent_text(abs(share))}"
+    sign = "" if abs(share) < 0.0005 else "+" if share > 0 else "−"
+    return f"{sign}{_percent(abs(share))}"
 
 
 def headline_words(document: BacktestDocument) -> str:
