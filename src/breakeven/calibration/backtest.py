@@ -26,6 +26,8 @@ class Backtest:
     rows: tuple[Answer, ...]
     draws: int
     seed: int
+    columns: tuple[str, ...] = ()
+    """Of the files, those that are not known among them."""
     left_out: str = ""
     """What was held out of the fit: ``group``, or nothing."""
 
@@ -65,7 +67,7 @@ def backtest(
     found += [answer_pair(pair, named(pair), drawn) for pair in measured.pairs]
     doubts = {each.where: each.reason for each in measured.bad}
     found += [_skipped(each, bad=each.where in doubts) for each in measured.skipped]
-    return Backtest(rows=_in_order(measured, found), draws=draws, seed=seed, left_out=left_out)
+    return Backtest(rows=_in_order(measured, found), draws=draws, seed=seed, columns=measured.columns, left_out=left_out)
 
 
 def leave_one_group_out(measured: Measured, fit: Fit, draws: int = DRAWS, seed: int = 0) -> Backtest:
