@@ -24,7 +24,7 @@ def main() -> None:
     (THEORY / "accuracy.json").write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     (THEORY / "accuracy.md").write_text(page(told), encoding="utf-8")
     print(
-        f"accuracy: {len(told['targets'])} targets, {sum(each['met'] for each in told['targets'])} reached, {time.monotonic() - began:.0f} s"
+        f"accuracy: {len(told['targets'])} targets, {met} reached, {time.monotonic() - began:.0f} s"
     )
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from accuracy import figures, rivals, roofline, rows
 from accuracy.kinds import KINDS, LEVERS, Source, chosen, sources
-from accuracy.mechanisms import mechanism
+from accuracy.mechanisms import mechanism, why
 from accuracy.parts import Part, parts
 from accuracy.targets import targets
 from breakeven.calibration.backtest import Backtest
@@ -31,9 +31,11 @@ BEST = ("left_out", "shipped")
 def document(folder: Path, measured: Measured, levels: Mapping[str, Backtest]) -> dict[str, Any]:
     """Every figure."""
     held = sources(measured)
-    shown = levels[next(name for name in BEST if name in levels)]
+    best = next(name for name in BEST if name in levels)
+    shown = levels[best]
     told = {
         "schema": SCHEMA,
+        "shown": best,
         "data": rows.fingerprints(folder),
         "draws": shown.draws,
         "seed": shown.seed,
@@ -50,7 +52,7 @@ def document(folder: Path, measured: Measured, levels: Mapping[str, Backtest]) -
         "bad": reasons(measured.bad),
         "serving_unanswered": sum(1 for each in shown.skipped if each.where in held and each.lever not in LEVERS),
     }
-    told["targets"] = [asdict(each) for each in targets(told)]
+    told["targets"] = [asdict(each) | {"why": "" if each.met else why(each.name)} for each in targets(told)]
     return figures.rounded(told)  # type: ignore[return-value]
 
 

@@ -39,7 +39,11 @@ def figures_of(answers: Sequence[Answer], kind: Kind) -> Figures | None:
     if found is None:
         return None
     told = {name: value for name, value in asdict(found).items() if value is not None and name != "lever"}
-    return told | {"median_percent": percent(found.median_error), "p90_percent": percent(found.p90_error)}
+    return told | {
+        "median_percent": percent(found.median_error),
+        "p90_percent": percent(found.p90_error),
+        "group_median_percent": percent(found.group_median_error),
+    }
 
 
 def percent(log_error: float) -> float:

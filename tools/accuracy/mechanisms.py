@@ -75,3 +75,9 @@ def _fits(known: Mapping[str, str | float], name: str, wanted: object) -> bool:
         return value >= wanted if bound == "least" else value <= wanted
     patterns = wanted if isinstance(wanted, list) else [wanted]
     return any(fnmatch(str(known[name]), str(pattern)) for pattern in patterns)
+
+
+def why(target: str) -> str:
+    """Why a figure that was asked for is not reached; the first text whose pattern fits the figure's name."""
+    told = tomllib.loads(RULES.read_text(encoding="utf-8")).get("missed", [])
+    return next((each["text"] for each in told if fnmatch(target, each["target"])), UNKNOWN)

@@ -7,219 +7,137 @@ from typing import Any
 
 from accuracy.kinds import LEVERS, TIMES
 from accuracy.parts import parts
-from accuracy.tables import NONE, covered, error, percent, plain, share, signed, table, whole
-from accuracy.words import KINDS, LEVELS, RIVALS
+from accuracy.tables import NONE, cell, covered, error, percent, plain, reason, score_cells, share, table, whole
+from accuracy.words import kind, level, rival, said, texts
 
 Document = Mapping[str, Any]
 PLOTS = "accuracy"
-INTRODUCTION = """# Accuracy
-
-What the model predicts, held against what others measured: {pairs} gains of levers and {runs} serving runs of public sources, each at the conditions its row
-states. Nothing on this page is written by hand: it is made by one command from the measurements and the model, and every figure stands in
-[accuracy.json](accuracy.json) too.
-
-An error is |ln(predicted/measured)|: 0.10 is 10 %. *Over groups* is the median over groups of each group's median: a group is one source with one model, device or
-kernel, and a source with many rows counts once. A *sign* is right when a measured gain outside 0.95–1.05 and the predicted one lie on the same side of 1. *Left out* means that
-the fit never saw the row's group. Intervals are of 90 %; the bracket behind a share of rows inside is its 95 % binomial interval (Wilson 1927).
-"""
-REPEAT = """## How to repeat it
-
-```sh
-BREAKEVEN_SHARED=../shared make accuracy
-```
-
-The measurements are not part of the repository; `BREAKEVEN_SHARED` names their folder. {files}. {draws} draws a row, seed {seed}. Rows of one file alone:
-`breakeven backtest lever_points.csv`. Of {all} rows {pairs} gains and {runs} runs are answered, {skipped} are not, each for a reason [below](#what-is-not-answered); {bad} cannot be true as written or
-are doubted by their collectors, and are named, answered, and in no fit and no score but the one that says so.
-"""
+SCORE = ("rows", "groups", "sign", "over groups", "median", "90th percentile", "bias")
+LEAST = 3
+MILLISECONDS = 1e3
 
 
 def page(document: Document) -> str:
     """The whole page."""
-    parts_of_page = (
-        introduction(document),
-        asked(document),
-        levers(document),
-        serving(document),
-        intervals(document),
-        regimes(document),
-        devices(document),
-        worst(document),
-        buys(document),
-        not_answered(document),
-    )
-    return "\n".join(part.rstrip() + "\n" for part in parts_of_page if part)
+    sections = (introduction, asked, levers, serving, intervals, regimes, devices, worst, buys, cases, not_answered, apart)
+    return "\n\n".join(text for section in sections if (text := section(document))) + "\n"
+
+
+def joined(*texts_: str) -> str:
+    """Passages and tables with a blank line between them."""
+    return "\n\n".join(text for text in texts_ if text)
 
 
 def introduction(document: Document) -> str:
     """What it is, and how it is made again."""
     counts = document["rows"]
-    files = ", ".join(f"`{name}` (SHA-256 {print_}…)" for name, print_ in document["data"].items())
-    values = {
-        "files": files,
-        "draws": document["draws"],
-        "seed": document["seed"],
-        "all": whole(sum(counts[n] for n in ("pairs", "runs", "skipped"))),
-    }
     told = {name: whole(count) for name, count in counts.items()}
-    return INTRODUCTION.format(**told) + "\n" + REPEAT.format(**told, **values)
+    files = ", ".join(f"`{name}` (SHA-256 {mark}…)" for name, mark in document["data"].items())
+    rows = whole(counts["pairs"] + counts["runs"] + counts["skipped"])
+    return joined(
+        said("introduction", **told), said("repeat", **told, files=files, all=rows, draws=document["draws"], seed=document["seed"])
+    )
 
 
 def asked(document: Document) -> str:
-    """Targets and what is reached."""
-    rows = [[each["name"], each["bound"], plain(each["found"]), "yes" if each["met"] else "**no**"] for each in document["targets"]]
-    return f"## What was asked for\n\n{table(['figure', 'asked', 'found', 'reached'], rows)}"
+    """Targets, what is reached, and why what is not is not."""
+    found = document["targets"]
+    rows = [[each["name"], each["bound"], plain(each["found"]), "yes" if each["met"] else "**no**"] for each in found]
+    missed = [f"- **{each['name']}** ({plain(each['found'])}, asked {each['bound']}): {each['why']}" for each in found if not each["met"]]
+    text = said("asked", count=len(found), met=sum(each["met"] for each in found))
+    return joined(text, table(["figure", "asked", "found", "reached"], rows), *([said("missed"), "\n".join(missed)] if missed else []))
+
+
+def ordered(document: Document) -> Iterator[tuple[str, Any]]:
+    """Levels in the order of their words, with their scores."""
+    return ((name, document["levels"][name]) for name in texts()["level"] if name in document["levels"])
 
 
 def levers(document: Document) -> str:
     """Levers by level of knowledge, and a plot of each."""
-    text = [
-        "## Levers",
-        f"At level *{LEVELS[shown(document)]}* the dots of the plots are the rows below; the roofline's are of the same rows.",
+    rows = [
+        [level(name), kind(lever), *score_cells(scores[lever]["core"]), error(scores[lever]["with_doubtful"]["group_median_error"])]
+        for name, scores in ordered(document)
+        for lever in LEVERS
+        if lever in scores
     ]
-    head = ["level", "lever", "rows", "groups", "sign", "over groups", "median", "90th percentile", "bias", "with doubtful rows"]
-    rows = []
-    for level, scores in ordered(document["levels"]):
-        rows += [
-            [LEVELS[level], KINDS[lever], *score_cells(scores[lever]["core"]), error(scores[lever]["with_doubtful"]["group_median_error"])]
-            for lever in LEVERS
-            if lever in scores
-        ]
-    text.append(table(head, rows))
-    text.append(pictures(LEVERS))
-    return "\n\n".join(text)
-
-
-def score_cells(found: Mapping[str, Any]) -> list[str]:
-    """The cells of one score."""
-    return [
-        whole(found["rows"]),
-        whole(found["groups"]),
-        share(found.get("sign_agreement")),
-        error(found["group_median_error"]),
-        error(found["median_error"]),
-        error(found["p90_error"]),
-        signed(found["bias"]),
-    ]
-
-
-def ordered(levels: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Levels in the order of the words."""
-    return ((name, levels[name]) for name in LEVELS if name in levels)
-
-
-def shown(document: Document) -> str:
-    """The level that rows are shown at."""
-    return "left_out" if "left_out" in document["levels"] else "shipped"
+    text = said("levers", level=level(document["shown"]))
+    return joined(text, table(["level", "lever", *SCORE, "over groups, with doubtful rows"], rows), pictures(LEVERS))
 
 
 def pictures(kinds: Sequence[str]) -> str:
-    """Plots side by side as far as the width allows."""
-    return "\n".join(f"![{KINDS[kind]}: predicted against measured]({PLOTS}/{kind}.svg)" for kind in kinds)
+    """Plots, side by side as far as the width allows."""
+    return "\n".join(f"![{kind(name)}: predicted against measured]({PLOTS}/{name}.svg)" for name in kinds)
 
 
 def serving(document: Document) -> str:
-    """TPOT and TTFT by level of knowledge, with and without the rows in doubt."""
-    head = [
-        "level",
-        "rows",
-        "groups",
-        "TPOT median %",
-        "TPOT 90th %",
-        "over groups",
-        "bias",
-        "with doubtful: rows",
-        "median %",
-        "90th %",
-        "TTFT median %",
-        "TTFT 90th %",
-        "TTFT with doubtful: median %",
-    ]
-    rows = []
-    for level, scores in ordered(document["levels"]):
-        if "tpot" in scores:
-            rows.append([LEVELS[level], *time_cells(scores)])
-    text = "Percentages are exp(error) − 1, as errors of times are told. Aggregated runs: runs over two pools stand [apart](#what-is-not-answered)."
-    return "\n\n".join(["## Serving runs", text, table(head, rows), pictures(TIMES)])
+    """TPOT and TTFT by level of knowledge, with and without the rows in doubt; dense and mixtures apart."""
+    scored = [(name, scores) for name, scores in ordered(document) if "tpot" in scores]
+    head = ["level", "rows", "groups", "median %", "90th %", "median over groups %", "bias", "with doubtful rows", "median %", "90th %"]
+    tables = [joined(f"**{kind(name)}**", table(head, [[level(at), *time_cells(scores[name])] for at, scores in scored])) for name in TIMES]
+    return joined(said("serving"), *tables, pictures(TIMES))
 
 
 def time_cells(scores: Mapping[str, Any]) -> list[str]:
-    """The cells of one level of serving."""
-    core, whole_ = scores["tpot"]["core"], scores["tpot"]["with_doubtful"]
-    first = scores.get("ttft", {"core": {}, "with_doubtful": {}})
+    """The cells of one time at one level."""
+    core, all_ = scores["core"], scores["with_doubtful"]
     return [
         whole(core["rows"]),
         whole(core["groups"]),
         percent(core["median_percent"]),
         percent(core["p90_percent"]),
-        error(core["group_median_error"]),
-        signed(core["bias"]),
-        whole(whole_["rows"]),
-        percent(whole_["median_percent"]),
-        percent(whole_["p90_percent"]),
-        percent(first["core"].get("median_percent")),
-        percent(first["core"].get("p90_percent")),
-        percent(first["with_doubtful"].get("median_percent")),
+        percent(core["group_median_percent"]),
+        score_cells(core)[-1],
+        whole(all_["rows"]),
+        percent(all_["median_percent"]),
+        percent(all_["p90_percent"]),
     ]
 
 
 def intervals(document: Document) -> str:
     """Coverage by kind and level."""
-    rows = []
-    for level, scores in ordered(document["levels"]):
-        rows += [
-            [
-                LEVELS[level],
-                KINDS[kind],
-                whole(both["core"]["rows"]),
-                whole(both["core"]["groups"]),
-                covered(both["core"]),
-                share(both["core"]["group_coverage"]),
-            ]
-            for kind, both in ((kind, scores[kind]) for kind in KINDS if kind in scores)
-        ]
-    text = "Share of measured values inside the 90 % interval. Rows of a group share an offset, so that one group in or out moves its rows together: the mean over groups counts each once."
-    return "\n\n".join(["## Intervals", text, table(["level", "kind", "rows", "groups", "inside", "mean over groups"], rows)])
+    rows = [
+        [level(name), kind(each), whole(core["rows"]), whole(core["groups"]), covered(core), share(core["group_coverage"])]
+        for name, scores in ordered(document)
+        for each, core in ((each, scores[each]["core"]) for each in texts()["kind"] if each in scores)
+    ]
+    return joined(said("intervals"), table(["level", "kind", "rows", "groups", "inside", "mean over groups"], rows))
 
 
 def regimes(document: Document) -> str:
     """By regime."""
-    return _split(
-        document["regimes"],
-        "## By regime",
-        "Rows of one regime err alike: what was measured, how, and with which kind of kernel.",
-        "regime",
-    )
+    return joined(said("regimes", level=level(document["shown"])), _split(document["regimes"], "regime"))
 
 
 def devices(document: Document) -> str:
     """By engine and device."""
-    return _split(document["devices"], "## By engine and device", "Cells of three rows and more.", "engine and device", least=3)
+    return joined(said("devices", level=level(document["shown"])), _split(document["devices"], "engine and device", least=LEAST))
 
 
-def _split(words: Mapping[str, Any], title: str, text: str, name: str, least: int = 1) -> str:
-    head = ["kind", name, "rows", "groups", "sign", "over groups", "median", "90th percentile", "bias", "inside"]
+def apart(document: Document) -> str:
+    """Answered, and in no score."""
+    return joined(said("apart", level=level(document["shown"])), _split(document["apart"], "what"))
+
+
+def _split(words: Mapping[str, Any], name: str, least: int = 1) -> str:
     rows = [
-        [KINDS[kind], word, *score_cells(found), covered(found)]
-        for kind in KINDS
-        for word, found in words.get(kind, {}).items()
+        [kind(each), word, *score_cells(found), covered(found)]
+        for each in texts()["kind"]
+        for word, found in words.get(each, {}).items()
         if found["rows"] >= least
     ]
-    return "\n\n".join([title, text, table(head, rows)])
+    return table(["kind", name, *SCORE, "inside"], rows)
 
 
 def worst(document: Document) -> str:
     """The rows furthest off, each with its mechanism."""
-    text = [
-        "## The rows furthest off",
-        "The ten of each kind; the mechanism is told by rules over a row's fields (`tools/accuracy/mechanisms.toml`), never by its name.",
-    ]
     head = ["row", "where", "measured", "predicted", "90 % interval", "mechanism"]
-    for kind, rows in document["worst"].items():
-        scale, unit = (1e3, ", ms") if kind in TIMES else (1.0, "")
-        cells = [_row_cells(each, scale) for each in rows]
-        text += [f"### {KINDS[kind]}{unit}", table(head, cells)]
-    return "\n\n".join(text)
+    tables = []
+    for name, rows in document["worst"].items():
+        scale = MILLISECONDS if name in TIMES else 1.0
+        title = f"### {kind(name)}{', ms' if name in TIMES else ''}"
+        tables.append(joined(title, table(head, [_row_cells(each, scale) for each in rows])))
+    return joined(said("worst", level=level(document["shown"])), *tables)
 
 
 def _row_cells(each: Mapping[str, Any], scale: float) -> list[str]:
@@ -230,32 +148,29 @@ def _row_cells(each: Mapping[str, Any], scale: float) -> list[str]:
 
 def buys(document: Document) -> str:
     """Rules of thumb, the bare roofline, and the model without each of its parts."""
-    kinds = [kind for kind in KINDS if kind in document["rivals"]["model"]]
-    head = ["predicted by", *(KINDS[kind] for kind in kinds)]
-    rivals = [[RIVALS[name], *cells(found, kinds)] for name, found in document["rivals"].items()]
-    off = [[part.title, *cells(document["parts"][part.name], kinds)] for part in parts() if part.name in document["parts"]]
-    text = """Each cell: error over groups, and for a lever the share of signs that are right. The rules of thumb are given every fact of the row (acceptance
-length, hit rate, how many sequences fit), and the roofline has the product's own bytes and FLOP: what they lack is the time that is neither. Nothing is fitted here and nothing fitted again when a
-part is taken away."""
-    without = "The model as shipped with one part switched off (its values set to nothing, or to the sheet's rate):"
-    whole_ = [RIVALS["model"], *cells(document["rivals"]["model"], kinds)]
-    return "\n\n".join(
-        ["## What each part of the model buys", text, table(head, rivals), without, table(["without", *head[1:]], [whole_, *off])]
-    )
+    kinds = [each for each in texts()["kind"] if each in document["rivals"]["model"]]
+    head = [kind(each) for each in kinds]
+    rivals = [[rival(name), *cells(found, kinds)] for name, found in document["rivals"].items()]
+    without = [[part.title, *cells(document["parts"][part.name], kinds)] for part in parts() if part.name in document["parts"]]
+    model = [rival("model"), *cells(document["rivals"]["model"], kinds)]
+    return joined(said("buys"), table(["predicted by", *head], rivals), said("without"), table(["without", *head], [model, *without]))
 
 
 def cells(found: Mapping[str, Any], kinds: Sequence[str]) -> list[str]:
     """Size and sign of each kind."""
-    return [NONE if kind not in found else cell(found[kind]) for kind in kinds]
+    return [NONE if each not in found else cell(found[each]) for each in kinds]
 
 
-def cell(found: Mapping[str, Any]) -> str:
-    """Size, and where there is one the sign."""
-    sign = found.get("sign_agreement")
-    size = "∞" if found["group_median_error"] is None else error(found["group_median_error"])
-    return size if sign is None else f"{size}, {share(sign)}"
+def cases(document: Document) -> str:
+    """The verdicts of reported cases."""
+    found = document.get("cases")
+    return said("cases", right=found["right"], of=found["of"], share=share(found["share"])) if found else ""
 
 
 def not_answered(document: Document) -> str:
-    """Rows that are not answered or not scored, by reason."""
-    return ""
+    """Rows that are not answered and rows that are not believed, by reason."""
+
+    def counted(reasons: Mapping[str, int]) -> str:
+        return table(["reason", "rows"], [[reason(key), whole(count)] for key, count in reasons.items()])
+
+    return joined(said("not_answered"), counted(document["skipped"]), said("bad"), counted(document["bad"]))

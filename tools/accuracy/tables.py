@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+
+from breakeven.messages import catalogue
 
 NONE = "–"
 Figures = Mapping[str, Any]
@@ -51,3 +54,28 @@ def covered(figures: Figures) -> str:
     """A coverage with its binomial interval."""
     found = figures["coverage"]
     return f"{found['share']:.2f} [{found['low']:.2f}, {found['high']:.2f}]"
+
+
+def score_cells(found: Figures) -> list[str]:
+    """The cells of one score."""
+    return [
+        whole(found["rows"]),
+        whole(found["groups"]),
+        share(found.get("sign_agreement")),
+        error(found["group_median_error"]),
+        error(found["median_error"]),
+        error(found["p90_error"]),
+        signed(found["bias"]),
+    ]
+
+
+def cell(found: Figures) -> str:
+    """Size, and where there is one the sign; what has no bound is without end."""
+    sign = found.get("sign_agreement")
+    size = "∞" if found["group_median_error"] is None else error(found["group_median_error"])
+    return size if sign is None else f"{size}, {share(sign)}"
+
+
+def reason(key: str) -> str:
+    """A message of the catalogue without the values of one row."""
+    return re.sub(r"'?\{[^}]*\}'?", "…", catalogue("en")[key])

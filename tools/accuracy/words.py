@@ -1,34 +1,37 @@
-"""What the page calls levels of knowledge, kinds of answers and rivals."""
+"""The words of the page, kept beside the code that fills them."""
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
 
-LEVELS: Mapping[str, str] = {
-    "left_out": "its group left out of the fit",
-    "source_left_out": "its whole source left out",
-    "rows_1": "one row of its group known",
-    "rows_3": "three rows of its group known",
-    "rows_5": "five rows of its group known",
-    "rows_10": "ten rows of its group known",
-    "calibrated": "its group calibrated",
-    "shipped": "as shipped",
-}
-KINDS: Mapping[str, str] = {
-    "weight_quant": "weight quantisation",
-    "kv_quant": "KV quantisation",
-    "prefix_cache": "prefix caching",
-    "speculation": "speculation",
-    "batching": "batching",
-    "tpot": "TPOT",
-    "ttft": "TTFT",
-}
-RIVALS: Mapping[str, str] = {
-    "model": "**the model, as shipped**",
-    "roofline": "bare roofline: max(bytes/BW, FLOP/F), sheet rates",
-    "bytes": "bytes off over bytes on (weights; of the cache: of a whole step, the cache's kernel free)",
-    "hits": "1/(1 − hit rate)",
-    "length": "S = acceptance length",
-    "length_over_1.6": "S = acceptance length / 1.6",
-    "linear": "linear in the batch, up to the cap",
-}
+TEXTS = Path(__file__).parent / "texts.toml"
+
+
+@cache
+def texts() -> Mapping[str, Mapping[str, str]]:
+    """All of them."""
+    return tomllib.loads(TEXTS.read_text(encoding="utf-8"))
+
+
+def said(name: str, **values: object) -> str:
+    """A passage of the page with its holes filled, each paragraph on a line of its own."""
+    filled = texts()["page"][name].format(**values).strip()
+    return filled
+
+
+def level(name: str) -> str:
+    """A level of knowledge."""
+    return texts()["level"][name]
+
+
+def kind(name: str) -> str:
+    """A kind of answer."""
+    return texts()["kind"][name]
+
+
+def rival(name: str) -> str:
+    """What predicts instead."""
+    return texts()["rival"][name]
