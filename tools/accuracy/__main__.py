@@ -10,6 +10,8 @@ from accuracy import rows
 from accuracy.document import document
 from accuracy.levels import levels
 from accuracy.page import page
+from accuracy.plots import plots
+from accuracy.spread import values
 
 THEORY = Path(__file__).resolve().parents[2] / "docs" / "theory"
 
@@ -19,13 +21,13 @@ def main() -> None:
     began = time.monotonic()
     folder = rows.shared()
     measured = rows.measured(folder)
-    found = levels(measured)
-    told = document(folder, measured, found)
+    found, instead = levels(measured), values(measured)
+    told = document(folder, measured, found, instead)
     (THEORY / "accuracy.json").write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     (THEORY / "accuracy.md").write_text(page(told), encoding="utf-8")
-    print(
-        f"accuracy: {len(told['targets'])} targets, {met} reached, {time.monotonic() - began:.0f} s"
-    )
+    plots(THEORY / "accuracy", found[told["shown"]], instead["roofline"], measured)
+    reached = sum(each["met"] for each in told["targets"])
+    print(f"accuracy: {reached} of {len(told['targets'])} figures reached, {time.monotonic() - began:.0f} s")
 
 
 if __name__ == "__main__":

@@ -3,32 +3,28 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, replace
-from functools import partial
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from accuracy import figures, rivals, roofline, rows
+from accuracy import figures, rows
 from accuracy.kinds import KINDS, LEVERS, Source, chosen, sources
 from accuracy.mechanisms import mechanism, why
-from accuracy.parts import Part, parts
+from accuracy.parts import parts
+from accuracy.spread import PART, ROOFLINE, RULES
 from accuracy.targets import targets
+from breakeven.calibration.answer import Answer
 from breakeven.calibration.backtest import Backtest
-from breakeven.draws import MEDIAN
-from breakeven.evaluator import Noise, Point, evaluate
 from breakeven.measured.files import Measured
-from breakeven.measured.pair import Pair
-from breakeven.spec.deployment import Deployment
+from breakeven.measured.row import Skipped
 
 SCHEMA = "breakeven.accuracy/1"
 BEST = ("left_out", "shipped")
 """The level that rows are shown at: left out where it could be made."""
 
 
-def document(folder: Path, measured: Measured, levels: Mapping[str, Backtest]) -> dict[str, Any]:
+def document(folder: Path, measured: Measured, levels: Mapping[str, Backtest], instead: Mapping[str, figures.Values]) -> dict[str, Any]:
     """Every figure."""
     held = sources(measured)
     best = next(name for name in BEST if name in levels)
@@ -46,8 +42,8 @@ def document(folder: Path, measured: Measured, levels: Mapping[str, Backtest]) -
         "devices": figures.by_device(shown, held),
         "apart": figures.apart(shown, held),
         "worst": figures.worst(shown, held, mechanism),
-        "rivals": rivals_of(levels["shipped"], held, by(held, rivals.by_roofline, roofline.point)),
-        "parts": parts_of(levels["shipped"], held),
+        "rivals": rivals_of(levels["shipped"], shown, held, instead),
+        "parts": parts_of(levels["shipped"], held, instead),
         "skipped": reasons(measured.skipped),
         "bad": reasons(measured.bad),
         "serving_unanswered": sum(1 for each in shown.skipped if each.where in held and each.lever not in LEVERS),
@@ -65,54 +61,28 @@ def overall(found: Backtest) -> dict[str, Any]:
     return figures.sizes(pairs, signed=True)
 
 
-def reasons(skipped: object) -> dict[str, int]:
+def reasons(skipped: Iterable[Skipped]) -> dict[str, int]:
     """How many rows for each reason, most first."""
-    counted = Counter(each.reason.key for each in skipped)  # type: ignore[attr-defined]
-    return dict(counted.most_common())
+    return dict(Counter(each.reason.key for each in skipped).most_common())
 
 
-def rivals_of(found: Backtest, held: Mapping[str, Source], by_roofline: figures.Values) -> dict[str, Any]:
-    """The model as shipped, the bare roofline and the rules of thumb over the same rows."""
-    by_rules = {where: rivals.rules(row) for where, row in held.items() if isinstance(row, Pair)}
-    told = {"model": figures.compared(found, held, predicted(found)), "roofline": figures.compared(found, held, by_roofline)}
-    for name in dict.fromkeys(name for rules in rivals.RULES.values() for name in rules):
-        said = {where: {held[where].lever: rules[name]} for where, rules in by_rules.items() if name in rules}  # type: ignore[union-attr]
-        told[name] = figures.compared(found, held, said)
-    return told
+def rivals_of(found: Backtest, shown: Backtest, held: Mapping[str, Source], instead: Mapping[str, figures.Values]) -> dict[str, Any]:
+    """The model left out and as shipped, the bare roofline and the rules of thumb, over the same rows."""
+    models = {"shown": predicted(shown), "model": predicted(found), ROOFLINE: instead[ROOFLINE]}
+    rules = {name.removeprefix(f"{RULES}:"): values for name, values in instead.items() if name.startswith(f"{RULES}:")}
+    return {name: figures.compared(found, held, values) for name, values in (models | rules).items()}
+
+
+def parts_of(found: Backtest, held: Mapping[str, Source], instead: Mapping[str, figures.Values]) -> dict[str, Any]:
+    """The model as shipped with one part switched off, over the same rows."""
+    return {part.name: figures.compared(found, held, instead[f"{PART}:{part.name}"]) for part in parts()}
 
 
 def predicted(found: Backtest) -> figures.Values:
     """What a backtest says of each row."""
-    return {
-        each.where: {kind.name: kind.estimate(each).predicted for kind in KINDS if kind.lever == each.lever and kind.of(each)}
-        for each in found.rows
-    }
+    return {each.where: estimates(each) for each in found.rows}
 
 
-def by(held: Mapping[str, Source], gain: Callable[[Pair], float], point: Callable[[Deployment], Point]) -> figures.Values:
-    """What something else says of each row."""
-    return {where: {row.lever: gain(row)} if isinstance(row, Pair) else times(point(row.deployment)) for where, row in held.items()}
-
-
-def times(point: Point) -> dict[str, float]:
-    """The times that are scored of a point."""
-    found = {"tpot": point.tpot_s, "ttft": point.ttft_s}
-    return {name: float(np.asarray(value)) for name, value in found.items() if value is not None}
-
-
-def parts_of(found: Backtest, held: Mapping[str, Source]) -> dict[str, Any]:
-    """The model as shipped with one part switched off, over the same rows."""
-    return {
-        part.name: figures.compared(found, held, by(held, partial(gain_without, part), partial(point_without, part))) for part in parts()
-    }
-
-
-def gain_without(part: Part, pair: Pair) -> float:
-    """A row's gain by the model without a part."""
-    changed = replace(pair, off=part.without(pair.off), on=part.without(pair.on))
-    return rivals.number(changed.gain(MEDIAN, Noise()))
-
-
-def point_without(part: Part, d: Deployment) -> Point:
-    """A run by the model without a part."""
-    return evaluate(part.without(d))
+def estimates(answer: Answer) -> dict[str, float]:
+    """What is predicted, by kind."""
+    return {kind.name: value.predicted for kind in KINDS if kind.lever == answer.lever and (value := kind.of(answer)) is not None}

@@ -6,6 +6,7 @@ import tomllib
 from collections.abc import Mapping
 from fnmatch import fnmatch
 from functools import cache
+from math import exp
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +47,10 @@ def facts(answer: Answer, row: Source, kind: Kind) -> dict[str, str | float]:
         "clients": clients_of(on),
         "prompt": number(on.workload.input_tokens),
         "hits": number(on.workload.prefix_hit_rate),
+        "output": number(on.workload.output_tokens),
+        "head_width": float(min((group.k_dim for group in on.model.attention), default=0)),
         "gain": estimate.measured,
+        "off": exp(abs(estimate.log_error)),
     }
 
 
@@ -69,10 +73,8 @@ def mechanism(answer: Answer, row: Source, kind: Kind) -> str:
 def _fits(known: Mapping[str, str | float], name: str, wanted: object) -> bool:
     if name.startswith(("least_", "most_")):
         bound, _, field = name.partition("_")
-        value = known[field]
-        if isinstance(value, str) or not isinstance(wanted, (int, float)):
-            raise TypeError(name)
-        return value >= wanted if bound == "least" else value <= wanted
+        value, limit = float(known[field]), float(wanted)  # type: ignore[arg-type]
+        return value >= limit if bound == "least" else value <= limit
     patterns = wanted if isinstance(wanted, list) else [wanted]
     return any(fnmatch(str(known[name]), str(pattern)) for pattern in patterns)
 

@@ -13,6 +13,7 @@ from accuracy.words import kind, level, rival, said, texts
 Document = Mapping[str, Any]
 PLOTS = "accuracy"
 SCORE = ("rows", "groups", "sign", "over groups", "median", "90th percentile", "bias")
+ROW = ("row", "where", "measured", "predicted", "90 % interval", "mechanism")
 LEAST = 3
 MILLISECONDS = 1e3
 
@@ -131,19 +132,20 @@ def _split(words: Mapping[str, Any], name: str, least: int = 1) -> str:
 
 def worst(document: Document) -> str:
     """The rows furthest off, each with its mechanism."""
-    head = ["row", "where", "measured", "predicted", "90 % interval", "mechanism"]
     tables = []
     for name, rows in document["worst"].items():
         scale = MILLISECONDS if name in TIMES else 1.0
-        title = f"### {kind(name)}{', ms' if name in TIMES else ''}"
-        tables.append(joined(title, table(head, [_row_cells(each, scale) for each in rows])))
+        letters = {text: chr(ord("a") + at) for at, text in enumerate(dict.fromkeys(each["mechanism"] for each in rows))}
+        body = [[*_row_cells(each, scale), letters[each["mechanism"]]] for each in rows]
+        told = "\n".join(f"- {letter}: {text}" for text, letter in letters.items())
+        tables.append(joined(f"### {kind(name)}{', ms' if name in TIMES else ''}", table(ROW, body), told))
     return joined(said("worst", level=level(document["shown"])), *tables)
 
 
 def _row_cells(each: Mapping[str, Any], scale: float) -> list[str]:
     place = ", ".join(word for word in (each["model"], each["hardware"], each["engine"], each["regime"]) if word)
     low, high = (NONE if each[name] is None else plain(scale * each[name]) for name in ("low", "high"))
-    return [each["id"], place, plain(scale * each["measured"]), plain(scale * each["predicted"]), f"{low}–{high}", each["mechanism"]]
+    return [each["id"], place, plain(scale * each["measured"]), plain(scale * each["predicted"]), f"{low}–{high}"]
 
 
 def buys(document: Document) -> str:
@@ -152,8 +154,7 @@ def buys(document: Document) -> str:
     head = [kind(each) for each in kinds]
     rivals = [[rival(name), *cells(found, kinds)] for name, found in document["rivals"].items()]
     without = [[part.title, *cells(document["parts"][part.name], kinds)] for part in parts() if part.name in document["parts"]]
-    model = [rival("model"), *cells(document["rivals"]["model"], kinds)]
-    return joined(said("buys"), table(["predicted by", *head], rivals), said("without"), table(["without", *head], [model, *without]))
+    return joined(said("buys"), table(["predicted by", *head], rivals), said("without"), table(["without", *head], without))
 
 
 def cells(found: Mapping[str, Any], kinds: Sequence[str]) -> list[str]:

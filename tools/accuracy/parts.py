@@ -67,7 +67,8 @@ def parts() -> tuple[Part, ...]:
     rounds = dict(_off("speculation", ROUNDS, 0.0))
     shares = dict(_off("step", ("bandwidth_dense", "bandwidth_experts", "bandwidth_kv"), 1.0))
     mfu = {**dict(_off("step", ("mfu_decode",), 1.0)), **dict(_off("prefill", ("mfu_dense", "mfu_experts", "mfu_attention"), 1.0))}
-    found = (
+    found: tuple[tuple[str, str, dict[str, float]], ...] = (
+        ("none", "nothing: the model as shipped, in the median world", {}),
         ("fixed", "fixed costs of a step (layer, mixture layer, sequence, host, message)", fixed),
         ("rounds", "fixed costs of a round of speculation", rounds),
         ("bandwidth", "achieved share of bandwidth", shares),

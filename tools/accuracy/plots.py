@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from accuracy.answers import Answer
+from accuracy.figures import Values
+from accuracy.kinds import KINDS, TIMES, aggregated, chosen, sources
+from accuracy.words import kind as title_of
+from breakeven.calibration.backtest import Backtest
+from breakeven.measured.files import Measured
+from breakeven.stats import Array
 
 INK = "#7d8590"
 """A grey that is read on white and on black alike."""
@@ -31,7 +36,9 @@ SETTINGS = {
     "legend.frameon": False,
 }
 NOTHING_SAID = {"Date": None, "Creator": None, "Format": None, "Type": None}
-WITHIN = 1.25
+MANY, WIDTHS = 500, (2.6, 1.6)
+"""Of more dots than this each is smaller."""
+WITHIN, MARGIN = 1.25, 1.15
 DECADES = 200.0
 """Above this range only powers of ten are written."""
 LONG_NUMBER = re.compile(r"-?\d+\.\d{3,}")
@@ -40,7 +47,25 @@ DOT_LENGTH = 1.004
 """A dot is a stroke of next to no length: some viewers draw none that has no length at all."""
 
 
-def scatter(path: Path, title: str, answers: Sequence[Answer], rivals: Mapping[str, float], *, unit: str = "") -> None:
+MILLISECONDS = 1e3
+Dot = tuple[float, float]
+
+
+def plots(folder: Path, shown: Backtest, by_roofline: Values, measured: Measured) -> None:
+    """One picture a kind, of the rows that are scored."""
+    held = sources(measured)
+    for kind in KINDS:
+        answers = chosen(aggregated(shown.rows, held), kind)
+        scale, unit = (MILLISECONDS, ", ms") if kind.name in TIMES else (1.0, "")
+        found = {each.where: kind.estimate(each) for each in answers}
+        said = {where: by_roofline[where][kind.name] for where in found if kind.name in by_roofline.get(where, {})}
+        dots = [(scale * each.measured, scale * each.predicted) for each in found.values()]
+        rival = [(scale * found[where].measured, scale * value) for where, value in said.items() if value > 0]
+        if dots:
+            scatter(folder / f"{kind.name}.svg", title_of(kind.name), dots, rival, unit=unit)
+
+
+def scatter(path: Path, title: str, model: Sequence[Dot], rival: Sequence[Dot], *, unit: str = "") -> None:
     """Every answer as a dot, and what the roofline says of the same row; the diagonal is right, the band within 25 %."""
     import matplotlib as mpl
 
@@ -50,22 +75,21 @@ def scatter(path: Path, title: str, answers: Sequence[Answer], rivals: Mapping[s
 
         figure = Figure(figsize=(4.6, 3.6), layout="constrained")
         axes = figure.add_subplot()
-        measured = np.array([each.measured for each in answers])
-        _diagonal(axes, measured, np.array([each.predicted for each in answers]))
-        pairs = [(each.measured, rivals[each.id]) for each in answers if each.id in rivals]
-        _dots(axes, np.array(pairs).reshape(-1, 2), RIVAL, "bare roofline")
-        _dots(axes, np.array([(each.measured, each.predicted) for each in answers]), MODEL, "model")
+        _diagonal(axes, np.array([*model, *rival]))
+        _dots(axes, np.array(rival).reshape(-1, 2), RIVAL, "bare roofline")
+        _dots(axes, np.array(model), MODEL, "model")
         axes.set(title=title, xlabel=f"measured{unit}", ylabel=f"predicted{unit}")
         _scales(axes)
         axes.legend(loc="upper left")
         _save(figure, path)
 
 
-def _diagonal(axes: Any, measured: np.ndarray, predicted: np.ndarray) -> None:
-    ends = np.array([min(measured.min(), predicted.min()) / 1.15, max(measured.max(), predicted.max()) * 1.15])
+def _diagonal(axes: Any, dots: Array) -> None:
+    least, most = dots.min(axis=0) / MARGIN, dots.max(axis=0) * MARGIN
+    ends = np.array([least.min(), most.max()])
     axes.fill_between(ends, ends / WITHIN, ends * WITHIN, color=INK, alpha=0.15, linewidth=0)
     axes.plot(ends, ends, color=INK, linewidth=0.8)
-    axes.set(xlim=ends, ylim=ends)
+    axes.set(xlim=(least[0], most[0]), ylim=(least[1], most[1]))
 
 
 def _scales(axes: Any) -> None:
@@ -80,14 +104,14 @@ def _scales(axes: Any) -> None:
         axis.set_minor_formatter(NullFormatter())
 
 
-def _dots(axes: Any, points: np.ndarray, color: str, label: str) -> None:
+def _dots(axes: Any, points: Array, color: str, label: str) -> None:
     """All dots as one path of the shortest strokes: a tenth of the bytes of a marker each."""
     from matplotlib.lines import Line2D
 
     x, y = np.repeat(points[:, 0], 3), np.repeat(points[:, 1], 3)
     x[1::3] *= DOT_LENGTH
     x[2::3] = np.nan
-    axes.plot(x, y, color=color, linewidth=2.6, solid_capstyle="round", alpha=0.65, label="_")
+    axes.plot(x, y, color=color, linewidth=WIDTHS[len(points) > MANY], solid_capstyle="round", alpha=0.65, label="_")
     axes.add_line(Line2D([], [], color=color, marker="o", linestyle="", markersize=4, label=label))
 
 

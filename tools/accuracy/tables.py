@@ -9,13 +9,17 @@ from typing import Any
 from breakeven.messages import catalogue
 
 NONE = "–"
+FIGURE = re.compile(r"[+−]?[\d–∞]")
+"""How a figure begins."""
 Figures = Mapping[str, Any]
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table; the first column holds words, the others figures."""
-    lines = ["| " + " | ".join(head) + " |", "|---" + "|--:" * (len(head) - 1) + "|"]
-    return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)])
+    """A table; columns that hold figures stand to the right."""
+    body = [list(row) for row in rows]
+    columns = zip(*body, strict=True) if body else ([] for _ in head)
+    rule = "|" + "|".join("--:" if column and all(FIGURE.match(each) for each in column) else "---" for column in columns) + "|"
+    return "\n".join(["| " + " | ".join(head) + " |", rule, *("| " + " | ".join(row) + " |" for row in body)])
 
 
 def whole(value: float | None) -> str:
