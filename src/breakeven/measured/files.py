@@ -68,9 +68,7 @@ def _checked(table: Table) -> Table:
     """A table that has the columns of one of the forms at least."""
     pairs, runs = missing_for_pairs(table.columns), missing_for_runs(table.columns)
     if pairs and runs:
-        form, missing = ("pairs", pairs) if "lever" in table.columns or len(pairs) <= len(runs) else ("runs", runs)
-        key = "measured_no_pairs" if form == "pairs" else "measured_no_runs"
-        raise InputError(key, path=table.path, missing=", ".join(missing))
+        raise InputError("measured_unknown_form", path=table.path, pairs=", ".join(pairs), runs=", ".join(runs))
     return table
 
 
