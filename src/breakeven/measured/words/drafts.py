@@ -91,7 +91,7 @@ def _efficiency(phrase: str, k: int | None) -> Acceptance | None:
 
 
 def _by_position(phrase: str, k: int | None) -> Acceptance | None:
-    """Rates by position: engines print them cumulated; one that rises is conditional; one that only falls and is not named may be either."""
+    """Rates by position: engines print them cumulated; one that rises is conditional; one that only falls, unnamed, may be either."""
     found = POSITIONS.search(phrase)
     if found is None:
         return None
