@@ -8,6 +8,8 @@ from math import inf, isfinite
 
 from breakeven.measured.columns import is_pair
 from breakeven.measured.row import NotUnderstood, Row
+from breakeven.measured.words.drafts import acceptance
+from breakeven.measured.words.lever_names import lever
 from breakeven.measured.words.metrics import metric
 from breakeven.messages import Message
 
@@ -127,6 +129,8 @@ def _pair_doubts(fields: Mapping[str, str]) -> Iterator[Message]:
         yield Message("doubt.ratio", {"off": off, "on": on, "found": _value(on) / _value(off), "ratio": ratio})
     if ratio and gain:
         yield from _gain_doubts(fields, ratio, gain)
+    if gain:
+        yield from _acceptance_doubts(fields, gain)
     if fields.get("quality", "").upper().startswith(SUSPECT):
         yield Message("doubt.suspect", {"quality": fields["quality"]})
 
@@ -144,6 +148,18 @@ def _gain_doubts(fields: Mapping[str, str], ratio: str, gain: str) -> Iterator[M
     if not (inverse if inverts else same):
         key = "doubt.less_is_better" if inverts else "doubt.more_is_better"
         yield Message(key, {"metric": fields["metric"], "gain": gain, "ratio": ratio})
+
+
+def _acceptance_doubts(fields: Mapping[str, str], gain: str) -> Iterator[Message]:
+    """A gain of speculation above the tokens that a round yields: a round takes a step at least."""
+    for name in ("lever_setting", "notes"):
+        try:
+            accepted = acceptance(fields.get(name, "")) if lever(fields.get("lever", "")) == "speculation" else None
+        except NotUnderstood:
+            continue
+        length, least = accepted.length if accepted is not None else None, bounds(gain)
+        if isinstance(length, float) and least is not None and least[0] > length:
+            yield Message("doubt.above_acceptance", {"gain": _value(gain), "length": length})
 
 
 def _not_positive(fields: Mapping[str, str], names: Iterable[str]) -> Iterator[Message]:
