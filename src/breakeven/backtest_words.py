@@ -112,7 +112,7 @@ def ttft_cells(row: BacktestRow, language: str) -> list[str] | None:
 
 def remarks(row: BacktestRow, language: str) -> list[str]:
     """What is to be said of an answered row: that it is bad, that its interval misses, that its sign is wrong."""
-    found = [row.bad] if row.bad is not None else []
+    found = [say("backtest.not_believed", language)] if row.bad is not None else []
     found += [say("backtest.outside", language)] if row.inside is False else []
     return found + ([say("backtest.wrong_sign", language)] if row.sign_agrees is False else [])
 

@@ -70,7 +70,7 @@ class Answer:
     doubt: Message | None = None
     """Why the row is not counted in the summary; it is answered all the same."""
     skipped: Message | None = None
-    notes: Mapping[str, str] = field(default_factory=dict)
+    notes: Mapping[str, Message] | Mapping[str, str] = field(default_factory=dict)
 
     @property
     def main(self) -> Estimate | None:

@@ -10,8 +10,10 @@ from breakeven.calibration.summary import Summary, summarise
 from breakeven.draws import Draws
 from breakeven.measured.files import Measured
 from breakeven.measured.pair import Pair
-from breakeven.measured.row import Skipped
+from breakeven.measured.row import NotUnderstood, Skipped
 from breakeven.measured.run import Run
+from breakeven.measured.words.lever_names import lever
+from breakeven.messages import Message
 from breakeven.spec.calibration import Calibration
 
 DRAWS = 256
@@ -66,7 +68,7 @@ def backtest(
     found = [answer_run(run, named(run), drawn) for run in measured.runs]
     found += [answer_pair(pair, named(pair), drawn) for pair in measured.pairs]
     doubts = {each.where: each.reason for each in measured.bad}
-    found += [_skipped(each, bad=each.where in doubts) for each in measured.skipped]
+    found += [_skipped(each, doubts.get(each.where)) for each in measured.skipped]
     return Backtest(rows=_in_order(measured, found), draws=draws, seed=seed, columns=measured.columns, left_out=left_out)
 
 
@@ -82,20 +84,28 @@ def leave_one_group_out(measured: Measured, fit: Fit, draws: int = DRAWS, seed: 
     return backtest(measured, of, draws, seed, left_out="group")
 
 
-def _skipped(row: Skipped, *, bad: bool) -> Answer:
+def _skipped(row: Skipped, doubt: Message | None) -> Answer:
     fields = row.fields
     return Answer(
         id=row.id,
         where=row.where,
-        lever=fields.get("lever") or SERVING,
+        lever=_lever(fields.get("lever", "")),
         hardware=fields.get("hardware") or fields.get("system", ""),
         engine=fields.get("engine") or fields.get("backend", ""),
         model=fields.get("model") or fields.get("model_path", ""),
         group=fields.get("group", ""),
         quality=fields.get("quality", ""),
-        doubt=row.reason if bad else None,
+        doubt=doubt,
         skipped=row.reason,
     )
+
+
+def _lever(written: str) -> str:
+    """Our name of a lever, where it is one; of a row without one, that of absolute rows."""
+    try:
+        return lever(written) if written else SERVING
+    except NotUnderstood:
+        return written
 
 
 def _in_order(measured: Measured, found: Iterable[Answer]) -> tuple[Answer, ...]:

@@ -9,11 +9,15 @@ from pathlib import Path
 from breakeven.errors import InputError
 from breakeven.measured.columns import is_pair, missing_for_pairs, missing_for_runs
 from breakeven.measured.doubts import doubts_of
+from breakeven.measured.impossible import impossible_pair, impossible_run
 from breakeven.measured.lines import Table, read_table
 from breakeven.measured.pair import Pair
 from breakeven.measured.row import NotUnderstood, Row, Skipped
 from breakeven.measured.run import Run
+from breakeven.messages import Message
 
+VALUELESS = ("doubt.not_number", "doubt.not_positive")
+"""Doubts about rows that measured nothing that a prediction could be held against."""
 PairOf = Callable[[Row], Pair]
 RunsOf = Callable[[Sequence[Row]], tuple[list[Run], list[Skipped]]]
 
@@ -64,9 +68,7 @@ def _checked(table: Table) -> Table:
     """A table that has the columns of one of the forms at least."""
     pairs, runs = missing_for_pairs(table.columns), missing_for_runs(table.columns)
     if pairs and runs:
-        form, missing = ("pairs", pairs) if "lever" in table.columns or len(pairs) <= len(runs) else ("runs", runs)
-        key = "measured_no_pairs" if form == "pairs" else "measured_no_runs"
-        raise InputError(key, path=table.path, missing=", ".join(missing))
+        raise InputError("measured_unknown_form", path=table.path, pairs=", ".join(pairs), runs=", ".join(runs))
     return table
 
 
@@ -75,23 +77,34 @@ def understood(tables: Sequence[Table], pair_of: PairOf, runs_of: RunsOf) -> Mea
     rows = {row.where: row for table in tables for row in table.rows}
     damaged = tuple(each for table in tables for each in table.damaged)
     doubts = doubts_of(rows.values())
-    runs, lost = runs_of([row for row in rows.values() if not is_pair(row.fields)])
-    pairs: list[Pair] = []
-    for row in (row for row in rows.values() if is_pair(row.fields)):
-        try:
-            pairs.append(pair_of(row))
-        except NotUnderstood as error:
-            lost.append(Skipped(id=row.id, where=row.where, reason=error.message, fields=row.fields))
-    runs = [replace(run, doubt=run.doubt or doubts.get(run.where)) for run in runs]
-    pairs = [replace(pair, doubt=pair.doubt or doubts.get(pair.where)) for pair in pairs]
-    understood_rows: list[Run | Pair] = [*runs, *pairs]
-    reasons = doubts | {each.where: each.doubt for each in understood_rows if each.doubt is not None}
-    bad = (Skipped(id=rows[where].id, where=where, reason=reason, fields=rows[where].fields) for where, reason in reasons.items())
+    told = [row for row in rows.values() if row.where not in doubts or doubts[row.where].key not in VALUELESS]
+    runs, skipped = runs_of([row for row in told if not is_pair(row.fields)])
+    pairs, lost = _pairs([row for row in told if is_pair(row.fields)], pair_of)
+    runs = [replace(run, doubt=run.doubt or doubts.get(run.where) or impossible_run(run)) for run in runs]
+    pairs = [replace(pair, doubt=pair.doubt or doubts.get(pair.where) or impossible_pair(pair, rows[pair.where])) for pair in pairs]
+    doubted: list[Run | Pair] = [*runs, *pairs]
+    reasons = doubts | {each.where: each.doubt for each in doubted if each.doubt is not None}
+    without_value = [_skipped(rows[where], reason) for where, reason in doubts.items() if reason.key in VALUELESS]
     return Measured(
         runs=tuple(runs),
         pairs=tuple(pairs),
-        skipped=(*damaged, *(replace(each, reason=doubts.get(each.where, each.reason)) for each in lost)),
-        bad=(*damaged, *bad),
+        skipped=(*damaged, *without_value, *skipped, *lost),
+        bad=(*damaged, *(_skipped(rows[where], reason) for where, reason in reasons.items())),
         columns=tuple(dict.fromkeys(name for table in tables for name in table.columns)),
         rows=rows | {each.where: Row(where=each.where, id=each.id, fields=each.fields) for each in damaged},
     )
+
+
+def _pairs(rows: Iterable[Row], pair_of: PairOf) -> tuple[list[Pair], list[Skipped]]:
+    pairs: list[Pair] = []
+    lost: list[Skipped] = []
+    for row in rows:
+        try:
+            pairs.append(pair_of(row))
+        except NotUnderstood as error:
+            lost.append(_skipped(row, error.message))
+    return pairs, lost
+
+
+def _skipped(row: Row, reason: Message) -> Skipped:
+    return Skipped(id=row.id, where=row.where, reason=reason, fields=row.fields)

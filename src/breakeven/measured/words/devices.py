@@ -37,12 +37,30 @@ def device(text: str, n_gpus: int | None = None) -> Device:
     facts = _facts(phrase)
     if n_gpus is not None and facts.count not in (None, n_gpus):
         raise refused("device_count", field="device", text=phrase, stated=facts.count, n_gpus=n_gpus)
-    found = fullest(candidates("hardware", _words(phrase, facts)), lambda one: _explained(one, facts, phrase))
+    found = _fitting(phrase, facts)
+    if not found and facts.cores is not None:
+        return _smaller_bin(phrase, facts)
     if not found:
         raise refused("device_unknown", field="device", text=phrase)
     if len(found) > 1:
         raise refused("several_fit", field="device", text=phrase, names=", ".join(found))
     return _as_stated(catalog.load("hardware", found[0]), facts)
+
+
+def _fitting(phrase: str, facts: Facts) -> tuple[str, ...]:
+    return fullest(candidates("hardware", _words(phrase, facts)), lambda one: _explained(one, facts, phrase))
+
+
+def _smaller_bin(phrase: str, facts: Facts) -> Device:
+    """A device sold with fewer cores on the memory of an entry: its rates by its cores."""
+    for name, bins in table("devices")["bins"].items():
+        whole = int(name.rsplit("-", 1)[1].removesuffix("c"))
+        if facts.cores in bins and _fitting(phrase, replace(facts, cores=whole)) == (name,):
+            entry = catalog.load("hardware", name)
+            rates = {kind: rate * facts.cores / whole for kind, rate in entry.matmul_flops.items()}
+            title = re.sub(r"\(.*\)", f"({facts.cores} cores)", entry.title)
+            return _as_stated(replace(entry, title=title, matmul_flops=rates), facts)
+    raise refused("device_unknown", field="device", text=phrase)
 
 
 def _facts(phrase: str) -> Facts:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
-from breakeven.measured.words._spelling import SEVERAL, plain, refused, stated, table
+from breakeven.measured.words._spelling import SEVERAL, refused, stated, table
 from breakeven.spec.engine import METHODS, Speculative
 from breakeven.spec.workload import Acceptance
 
@@ -33,7 +33,7 @@ NODES = re.compile(
 )
 HEADS = re.compile(r"\b(\d{1,2})\s+heads\b", re.IGNORECASE)
 TRT_NGRAM = re.compile(r"\bn-?gram\b.*\bk\s*=\s*\d+\s*,?\s*v\s*=\s*(\d{1,3})\b", re.IGNORECASE)
-DRAFT_MODEL = re.compile(r"\bdraft(?: model)?\s*[=:]?\s*([A-Za-z][\w./-]*\d[\w./-]*)", re.IGNORECASE)
+DRAFT_MODEL = re.compile(r"\bdraft(?: model)?[\s=:]+([A-Za-z][\w./-]*\d[\w./-]*)", re.IGNORECASE)
 HEAD = re.compile(r"\bhead\s*=\s*([\w./-]+)")
 
 
@@ -91,7 +91,7 @@ def _efficiency(phrase: str, k: int | None) -> Acceptance | None:
 
 
 def _by_position(phrase: str, k: int | None) -> Acceptance | None:
-    """Rates by position: engines print them cumulated; one that rises is conditional; one that only falls and is not named may be either."""
+    """Rates by position: engines print them cumulated; one that rises is conditional; one that only falls, unnamed, may be either."""
     found = POSITIONS.search(phrase)
     if found is None:
         return None
@@ -153,8 +153,3 @@ def _method(phrase: str) -> str:
 def _drafter(method: str, phrase: str) -> str | None:
     found = DRAFT_MODEL.search(phrase) if method == "draft_model" else HEAD.search(phrase)
     return found[1] if found else None
-
-
-def combined(text: str) -> bool:
-    """Whether a setting changes more than the drafts: a format or an engine besides."""
-    return re.search(r"\+\s*(?:fp8|fp4|int[48]|awq|engine)\b", plain(text, "speculative"), re.IGNORECASE) is not None
