@@ -10,7 +10,7 @@ import pytest
 from accuracy import roofline
 from accuracy.exchange import exchanged, gain_by
 from accuracy.figures import rounded, sizes
-from accuracy.parts import nothing, parts
+from accuracy.parts import Part, nothing, parts, stacked
 from accuracy.rivals import RULES, by_roofline, rules
 
 from breakeven import catalog, evaluator
@@ -94,16 +94,21 @@ def test_the_evaluator_is_put_back_whatever_happens() -> None:
 
 
 @pytest.mark.parametrize("part", parts(), ids=lambda part: part.name)
-def test_a_part_that_is_switched_off_is_missed(part: object) -> None:
-    from accuracy.parts import Part
-
-    assert isinstance(part, Part)
+def test_a_part_that_is_switched_off_is_missed(part: Part) -> None:
     d = changed(deployment(concurrency=16.0, input_tokens=2000.0, output_tokens=200.0), quantization="int4", kv_cache_dtype="fp8")
     d = changed(d, tensor_parallel_size=4, speculative=Speculative(method="eagle3", num_speculative_tokens=3))
     d = replace(d, hardware=replace(d.hardware, count=4))
     with_it, without = evaluate(d), evaluate(part.without(d))
     times = [(float(p.tpot_s), float(np.asarray(p.ttft_s))) for p in (with_it, without)]
     assert (times[0] == times[1]) == (part.name == "none")
+
+
+def test_parts_side_by_side_say_what_each_says_alone() -> None:
+    d = changed(deployment(concurrency=16.0, input_tokens=2000.0, output_tokens=200.0), quantization="int4", kv_cache_dtype="fp8")
+    together = evaluate(replace(d, calibration=stacked()))
+    alone = [evaluate(part.without(d)) for part in parts()]
+    assert np.asarray(together.tpot_s) == pytest.approx([float(p.tpot_s) for p in alone])
+    assert np.asarray(together.ttft_s) == pytest.approx([float(np.asarray(p.ttft_s)) for p in alone])
 
 
 def test_without_all_of_its_parts_the_model_is_nearly_the_roofline() -> None:

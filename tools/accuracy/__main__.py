@@ -8,10 +8,10 @@ from pathlib import Path
 
 from accuracy import rows
 from accuracy.document import document
+from accuracy.instead import values
 from accuracy.levels import levels
 from accuracy.page import page
 from accuracy.plots import plots
-from accuracy.spread import values
 
 THEORY = Path(__file__).resolve().parents[2] / "docs" / "theory"
 

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from accuracy import figures, rows
+from accuracy.cases import cases
+from accuracy.instead import PART, ROOFLINE, RULES
 from accuracy.kinds import KINDS, LEVERS, Source, chosen, sources
 from accuracy.mechanisms import mechanism, why
 from accuracy.parts import parts
-from accuracy.spread import PART, ROOFLINE, RULES
 from accuracy.targets import targets
 from breakeven.calibration.answer import Answer
 from breakeven.calibration.backtest import Backtest
@@ -44,6 +45,7 @@ def document(folder: Path, measured: Measured, levels: Mapping[str, Backtest], i
         "worst": figures.worst(shown, held, mechanism),
         "rivals": rivals_of(levels["shipped"], shown, held, instead),
         "parts": parts_of(levels["shipped"], held, instead),
+        "cases": cases(folder),
         "skipped": reasons(measured.skipped),
         "bad": reasons(measured.bad),
         "serving_unanswered": sum(1 for each in shown.skipped if each.where in held and each.lever not in LEVERS),

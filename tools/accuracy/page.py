@@ -164,8 +164,11 @@ def cells(found: Mapping[str, Any], kinds: Sequence[str]) -> list[str]:
 
 def cases(document: Document) -> str:
     """The verdicts of reported cases."""
-    found = document.get("cases")
-    return said("cases", right=found["right"], of=found["of"], share=share(found["share"])) if found else ""
+    found = document["cases"]
+    rows = {**found["classes"], "**all that bind**": found, "others": found["others"]}
+    body = [[name, whole(each["right"]), whole(each["of"]), share(each["share"])] for name, each in rows.items()]
+    wrong = ", ".join(f"`{name}`" for name in found["wrong"]) or NONE
+    return joined(said("cases", exact=found["exact"], wrong=wrong), table(["verdict that was reported", "right", "of", "share"], body))
 
 
 def not_answered(document: Document) -> str:

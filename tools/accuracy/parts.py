@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 
+import numpy as np
+
 from breakeven.efficiencies import prior_values
 from breakeven.kernels import kv_kernel, kv_names, weight_kernel, weight_names
 from breakeven.spec.calibration import Calibration
@@ -30,9 +32,8 @@ class Part:
     values: Mapping[str, Array | float]
 
     def without(self, d: Deployment) -> Deployment:
-        """The deployment without the part; whatever else its calibration holds stays."""
-        kept = d.calibration.values if d.calibration is not None else {}
-        return replace(d, calibration=Calibration(values={**kept, **self.values}))
+        """The deployment without the part."""
+        return replace(d, calibration=Calibration(values=self.values))
 
 
 def _off(section: str, names: tuple[str, ...], value: float) -> Iterator[tuple[str, float]]:
@@ -81,6 +82,25 @@ def parts() -> tuple[Part, ...]:
         ("ttft", "starts, steps and queues of the first token", dict(_off("ttft", PER_ENGINE, 0.0))),
     )
     return tuple(Part(name=name, title=title, values=values) for name, title, values in found)
+
+
+def shipped(name: str) -> float:
+    """The value of a parameter as it is shipped."""
+    kind, _, rest = name.partition(".")
+    if kind not in ("weights", "kv"):
+        return prior_values()[name]
+    family, quantity, *place = rest.split(".")
+    value = getattr((weight_kernel if kind == "weights" else kv_kernel)(family), quantity)
+    if quantity == "layer_s" and place:
+        value = kv_kernel(family).layer_s_by_engine[place[0]]
+    return float(value[place[0] if place else "default"] if isinstance(value, Mapping) else value)
+
+
+@cache
+def stacked() -> Calibration:
+    """All parts side by side: the n-th element of every value is that of the n-th part, so that one call evaluates all."""
+    names = dict.fromkeys(name for part in parts() for name in part.values)
+    return Calibration(values={name: np.array([float(part.values.get(name, shipped(name))) for part in parts()]) for name in names})
 
 
 @cache
