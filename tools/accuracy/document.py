@@ -20,6 +20,7 @@ from breakeven.calibration.backtest import Backtest
 from breakeven.measured.files import Measured
 from breakeven.measured.row import Skipped
 
+LOAD = ("silicon_tpot_ms", "concurrency", "isl", "osl")
 SCHEMA = "breakeven.accuracy/1"
 BEST = ("left_out", "shipped")
 """The level that rows are shown at: left out where it could be made."""
@@ -48,10 +49,19 @@ def document(folder: Path, measured: Measured, levels: Mapping[str, Backtest], i
         "cases": cases(folder),
         "skipped": reasons(measured.skipped),
         "bad": reasons(measured.bad),
-        "serving_unanswered": sum(1 for each in shown.skipped if each.where in held and each.lever not in LEVERS),
+        "serving_unanswered": unanswered(measured, shown),
     }
     told["targets"] = [asdict(each) | {"why": "" if each.met else why(each.name)} for each in targets(told)]
     return figures.rounded(told)  # type: ignore[return-value]
+
+
+def unanswered(measured: Measured, found: Backtest) -> int:
+    """Aggregated rows that state their load and a time, and have no answer."""
+    answered = {each.where for each in found.answered}
+    stated = (
+        where for where, row in measured.rows.items() if row.fields.get("mode", "agg") in ("agg", "") and all(map(row.fields.get, LOAD))
+    )
+    return sum(where not in answered for where in stated)
 
 
 def overall(found: Backtest) -> dict[str, Any]:

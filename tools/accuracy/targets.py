@@ -71,7 +71,7 @@ def _serving(document: Document) -> Iterator[Target]:
     for level, median, most in (("left_out", 13.0, 40.0), ("rows_3", 10.0, 30.0), ("calibrated", 6.0, 22.0)):
         yield at_most(f"TPOT, {level}: median %", of(level, "tpot", "median_percent"), median)
         yield at_most(f"TPOT, {level}: 90th percentile %", of(level, "tpot", "p90_percent"), most)
-    yield at_most("serving rows without an answer", figure(document, "serving_unanswered"), 0.0)
+    yield at_most("serving rows that state their load, without an answer", figure(document, "serving_unanswered"), 0.0)
     for level, median in (("left_out", 30.0), ("calibrated", 18.0)):
         yield at_most(f"TTFT, {level}: median %", of(level, "ttft", "median_percent"), median)
 
