@@ -9,7 +9,7 @@ from breakeven import registry
 from breakeven.errors import BreakevenError
 from breakeven.evaluator import evaluate
 from breakeven.measured import words
-from breakeven.measured.conditions import Arms, check_fits
+from breakeven.measured.conditions import Arms, check_runs
 from breakeven.measured.pair import Pair
 from breakeven.measured.reading import Reading, refused
 from breakeven.measured.row import NotUnderstood, Row
@@ -25,7 +25,9 @@ def pair_of(row: Row) -> Pair:
     measured = gain_of(r)
     try:
         arms = _arms(r, levers)
-        sigma_row = arms.sigma_row or _sigma_row(levers[0], arms)
+        off, on = evaluate(arms.off), evaluate(arms.on)
+        check_runs(arms, off, on)
+        sigma_row = arms.sigma_row or registry.module("levers", levers[0]).sigma_row(arms.on, off, on)
     except BreakevenError as error:
         raise NotUnderstood(error.message) from error
     regime = arms.regime if len(levers) == 1 else "levers together"
@@ -54,8 +56,6 @@ def _arms(r: Reading, levers: list[str]) -> Arms:
         return d
 
     arms: Arms = first.arms(r, also)
-    check_fits(arms.off)
-    check_fits(arms.on)
     return arms
 
 
@@ -63,11 +63,6 @@ def _turned_on(module: ModuleType, r: Reading, d: Deployment) -> Deployment:
     if not hasattr(module, "turn_on"):
         raise refused("not_together")
     found: Deployment = module.turn_on(r, d)
-    return found
-
-
-def _sigma_row(lever: str, arms: Arms) -> str:
-    found: str = registry.module("levers", lever).sigma_row(arms.on, evaluate(arms.off), evaluate(arms.on))
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from breakeven.measured import words
 from breakeven.measured.row import NotUnderstood, Row
@@ -23,6 +24,8 @@ class Reading:
 
     row: Row
     notes: dict[str, Message] = field(default_factory=dict)
+    read: dict[str, Any] = field(default_factory=dict)
+    """What was read already."""
 
     def text(self, column: str) -> str:
         """A field as it is written, empty where it is absent."""
@@ -51,8 +54,10 @@ class Reading:
 
     def model(self) -> Model:
         """The model."""
-        found = words.model(self.text("model"))
-        self.understood("model", "model", found)
+        if "model" not in self.read:
+            self.read["model"] = words.model(self.text("model"))
+            self.understood("model", "model", self.read["model"])
+        found: Model = self.read["model"]
         return found
 
     def engine(self) -> tuple[str, str]:
@@ -69,8 +74,10 @@ class Reading:
 
     def metric(self) -> words.Metric:
         """What was measured."""
-        found = words.metric(self.text("metric"), self.text("unit"))
-        self.understood("metric", "metric", found)
+        if "metric" not in self.read:
+            self.read["metric"] = words.metric(self.text("metric"), self.text("unit"))
+            self.understood("metric", "metric", self.read["metric"])
+        found: words.Metric = self.read["metric"]
         return found
 
     def load(self, column: str = "batch_or_concurrency") -> words.Load:

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-
-from breakeven.evaluator import evaluate
 from breakeven.measured import speeds, words
 from breakeven.measured.conditions import Arms, base, set_engine
 from breakeven.measured.measures import PROMPTS, Loaded, measure
@@ -32,8 +29,6 @@ def arms(r: Reading, also: Loaded) -> Arms:
     off = how.off(base(r))
     off = with_hits(off, hits)
     on = also(set_engine(off, enable_prefix_caching=True))
-    if how.name in ("ttft", "e2e") and any(_saturated(arm) for arm in (off, on)):
-        raise refused("queue_without_bound")
     return Arms(off=off, on=on, speed=how.speed, regime="latency" if how.name in ("ttft", "e2e") else "throughput", sigma_row="step")
 
 
@@ -57,10 +52,6 @@ def _prompts(r: Reading) -> Loaded:
 def with_hits(d: Deployment, hits: float) -> Deployment:
     """The deployment under prompts of which a share stands in the cache, where one is kept."""
     return replace(d, workload=replace(d.workload, prefix_hit_rate=hits))
-
-
-def _saturated(d: Deployment) -> bool:
-    return bool(np.any(evaluate(d).saturated))
 
 
 def _engine(r: Reading) -> tuple[str, str]:

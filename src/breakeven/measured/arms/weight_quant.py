@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from math import log
 
@@ -23,6 +24,8 @@ from breakeven.spec.model import Model, Parameters
 from breakeven.spec.workload import Workload
 
 KERNEL_ONLY = "kernel only"
+ANY = "h100-sxm"
+"""A device to begin with, where all are tried."""
 WEIGHT_ONLY = ("weight_only", "weight_only_unknown")
 WEIGHTS_OF_A_PRODUCT = 10**9
 """Any number large enough to be read from memory: the gain does not depend on it."""
@@ -87,7 +90,7 @@ def _unnamed(r: Reading, how: Measure) -> Deployment:
 
 
 def _context(how: Measure, r: Reading) -> float:
-    tokens = how.off(base(r, device=catalog.load("hardware", "h100-sxm"))).workload.context_tokens
+    tokens = how.off(base(r, device=catalog.load("hardware", ANY))).workload.context_tokens
     if not isinstance(tokens, float):
         raise refused("device_not_named")
     return tokens
@@ -97,13 +100,17 @@ def _context(how: Measure, r: Reading) -> float:
 def _nearest(model: str, engine: str, version: str, tokens_per_s: float, context: float) -> str:
     """The catalogue's device whose plain speed in one stream is nearest."""
 
+    plain = Deployment(
+        model=catalog.load("models", model),
+        hardware=Hardware(device=catalog.load("hardware", ANY)),
+        engine=Engine(name=engine, version=version, kv_cache_dtype="bf16", gpu_memory_utilization=1.0, runtime_reserve_bytes=0.0),
+        workload=Workload(batch=1.0, context_tokens=context),
+    )
+
     def miss(name: str) -> float:
-        device = catalog.load("hardware", name)
-        one = Engine(name=engine, version=version, kv_cache_dtype="bf16", gpu_memory_utilization=1.0, runtime_reserve_bytes=0.0)
+        one = replace(plain, hardware=Hardware(device=catalog.load("hardware", name)))
         try:
-            point = evaluate(
-                Deployment(model=catalog.load("models", model), hardware=Hardware(device=device), engine=one, workload=Workload(batch=1.0, context_tokens=context))
-            )
+            point = evaluate(one)
         except BreakevenError:
             return np.inf
         return abs(log(float(point.throughput) / tokens_per_s)) if point.fits else np.inf
