@@ -94,6 +94,7 @@ def weights(r: Reading, d: Deployment) -> str | None:
     """The family of the row's weights; None in 16 bit. A model that is published in 4-bit floats alone is served in them."""
     native = native_format(r.model())
     if native is not None:
+        r.assumed("native", format=native)
         return native
     if not r.stated("weight_dtype"):
         return None

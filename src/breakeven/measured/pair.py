@@ -41,7 +41,7 @@ class Pair:
     on_speed: Speed | None = None
     """How the other arm is measured where it differs (batching: another number of clients)."""
     sigma_row: str = ""
-    """Row of the lever's model-form sigma that applies."""
+    """Row of the lever's model-form sigma that applies; empty where the lever takes several together and tells it itself."""
     notes: Mapping[str, Message] = field(default_factory=dict)
     """What was understood of each field, and what was assumed, as said to the reader."""
 

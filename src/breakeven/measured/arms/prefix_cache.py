@@ -19,8 +19,6 @@ PROMPT_ENGINE = ("vllm", "main")
 def arms(r: Reading, also: Loaded) -> Arms:
     """No prefix kept, against prefixes kept at the row's rate of hits."""
     metric = r.metric()
-    if metric.kind == "hit_rate":
-        raise refused("hits_are_no_gain")
     hits = words.hit_rate(r.text("lever_setting"))
     r.understood("hit_rate", "lever_setting", hits)
     if metric.kind in PROMPTS:
@@ -29,7 +27,7 @@ def arms(r: Reading, also: Loaded) -> Arms:
     off = how.off(base(r))
     off = with_hits(off, hits)
     on = also(set_engine(off, enable_prefix_caching=True))
-    return Arms(off=off, on=on, speed=how.speed, regime="latency" if how.name in ("ttft", "e2e") else "throughput", sigma_row="step")
+    return Arms(off=off, on=on, speed=how.speed, regime="latency" if how.name in ("ttft", "e2e") else "throughput")
 
 
 def _work(r: Reading, hits: float, also: Loaded) -> Arms:
