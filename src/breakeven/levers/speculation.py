@@ -168,11 +168,6 @@ def best_k(d: Deployment, method: str) -> tuple[int, tuple[int, int]]:
     return best, (min(near), max(near))
 
 
-def sigma_row(d: Deployment, off: Point, on: Point) -> str:
-    """The row of the sigma table that counts first: engines that launch kernels one by one, or those with graphs."""
-    return "eager" if on.efficiencies.eager else "graph"
-
-
 def sigma(d: Deployment, off: Point, on: Point) -> Sigma:
     """By engine class and batch; a 4-bit weight-only target is known worse, and a quick step hardly at all."""
     rows = table("sigma")["speculation"]

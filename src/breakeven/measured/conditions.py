@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from breakeven import catalog
-from breakeven.evaluator import evaluate
+from breakeven.evaluator import Point, evaluate
 from breakeven.kernels import SIXTEEN_BIT
 from breakeven.measured import words
 from breakeven.measured.pair import Speed
 from breakeven.measured.reading import Reading, refused
+from breakeven.measured.speeds import REQUEST_RATE
 from breakeven.messages import Message
 from breakeven.spec.deployment import Deployment
 from breakeven.spec.engine import Engine
@@ -64,10 +66,16 @@ def base(
         "enforce_eager": name in ONE_BY_ONE,
         **MEMORY.get(name, SHARE),
     }
-    known = name in catalog.names("engines")
-    found = catalog.engine(name, version, device, **settings) if known else Engine(name=name, version=version, **settings)
+    found = replace(_defaults(name, version, device.name), **settings)
     plain = replace(model, stored={}, stored_bytes={}, kv_scheme=None)
     return Deployment(model=plain, hardware=Hardware(device=device, count=lies.devices), engine=found, workload=Workload())
+
+
+@lru_cache(maxsize=256)
+def _defaults(name: str, version: str, device: str) -> Engine:
+    """An engine as it is when it is not told, by its entry where it has one."""
+    known = name in catalog.names("engines")
+    return catalog.engine(name, version, catalog.load("hardware", device)) if known else Engine(name=name, version=version)
 
 
 def served_as(r: Reading, d: Deployment) -> Deployment:
@@ -86,6 +94,7 @@ def weights(r: Reading, d: Deployment) -> str | None:
     """The family of the row's weights; None in 16 bit. A model that is published in 4-bit floats alone is served in them."""
     native = native_format(r.model())
     if native is not None:
+        r.assumed("native", format=native)
         return native
     if not r.stated("weight_dtype"):
         return None
@@ -114,7 +123,13 @@ def room_for(d: Deployment) -> float:
     return float(np.median(evaluate(d, exact=False).room.fits_sequences))
 
 
-def check_fits(d: Deployment) -> None:
-    """Refuse an arm that the memory ledger has no room for."""
-    if room_for(d) < 1.0:
+def check_runs(arms: Arms, *points: Point) -> None:
+    """Refuse arms that the memory ledger has no room for, and times of a server at its capacity.
+
+    Its queue grows for as long as the run lasts, which no row states.
+    """
+    d = arms.off
+    if any(float(np.median(point.room.fits_sequences)) < 1.0 for point in points):
         raise refused("does_not_fit", device=d.hardware.device.name, count=d.hardware.count, model=d.model.name)
+    if d.workload.request_rate is not None and arms.speed is not REQUEST_RATE and any(np.any(point.saturated) for point in points):
+        raise refused("queue_without_bound")

@@ -16,6 +16,8 @@ AT_ONCE = 1.38
 """Requests over the mean batch of a run that starts with all of them (lever fit: 1.38 ± 7 %)."""
 UNSTATED_CONTEXT = Range(low=0.0, high=2048.0)
 """Context of a single stream of which nothing is said."""
+MOST = "max that fits"
+"""Of a run that fills the memory."""
 RATES = ("output_throughput", "request_throughput", "total_throughput", "max_throughput", "speed_up")
 TIMES = {"tpot": speeds.DECODE, "decode_speed": speeds.DECODE, "ttft": speeds.FIRST_TOKEN, "e2e": speeds.REQUEST}
 PROMPTS = ("prefill_throughput", "prefill_time")
@@ -45,6 +47,8 @@ def measure(r: Reading, load: words.Load | None = None) -> Measure:
     prompt, answer = r.lengths()
     name, speed = _read_off(metric, load)
     batched = metric.kind == "batch_latency"
+    if name == "at once":
+        r.assumed("mean_batch", factor=AT_ONCE)
     off, on = (
         _loaded("batch" if batched and kind == "count" else kind, count, prompt, answer)
         for kind, count in ((load.kind, load.off), (load.on_kind or load.kind, load.on))
@@ -66,7 +70,7 @@ def _read_off(metric: words.Metric, load: words.Load) -> tuple[str, Speed]:
         return "reached", speeds.REQUEST_RATE
     if metric.kind == "total_throughput" and load.on == 1.0:
         return "one request", speeds.REQUEST
-    names = {"at_once": "at once", "requests": "at once", "most": "max that fits"}
+    names = {"at_once": "at once", "requests": "at once", "most": MOST}
     return names.get(load.on_kind or load.kind, "served"), speeds.THROUGHPUT
 
 

@@ -7,9 +7,9 @@ from types import ModuleType
 
 from breakeven import registry
 from breakeven.errors import BreakevenError
-from breakeven.evaluator import evaluate
+from breakeven.evaluator import Point, evaluate
 from breakeven.measured import words
-from breakeven.measured.conditions import Arms, check_fits
+from breakeven.measured.conditions import Arms, check_runs
 from breakeven.measured.pair import Pair
 from breakeven.measured.reading import Reading, refused
 from breakeven.measured.row import NotUnderstood, Row
@@ -25,7 +25,9 @@ def pair_of(row: Row) -> Pair:
     measured = gain_of(r)
     try:
         arms = _arms(r, levers)
-        sigma_row = arms.sigma_row or _sigma_row(levers[0], arms)
+        off, on = evaluate(arms.off), evaluate(arms.on)
+        check_runs(arms, off, on)
+        sigma_row = arms.sigma_row or _sigma_row(levers[0], arms.on, off, on)
     except BreakevenError as error:
         raise NotUnderstood(error.message) from error
     regime = arms.regime if len(levers) == 1 else "levers together"
@@ -54,8 +56,6 @@ def _arms(r: Reading, levers: list[str]) -> Arms:
         return d
 
     arms: Arms = first.arms(r, also)
-    check_fits(arms.off)
-    check_fits(arms.on)
     return arms
 
 
@@ -66,13 +66,16 @@ def _turned_on(module: ModuleType, r: Reading, d: Deployment) -> Deployment:
     return found
 
 
-def _sigma_row(lever: str, arms: Arms) -> str:
-    found: str = registry.module("levers", lever).sigma_row(arms.on, evaluate(arms.off), evaluate(arms.on))
-    return found
+def _sigma_row(lever: str, d: Deployment, off: Point, on: Point) -> str:
+    """The row of its table that a lever takes; empty where it takes several together."""
+    module = registry.module("levers", lever)
+    return str(module.sigma_row(d, off, on)) if hasattr(module, "sigma_row") else ""
 
 
 def gain_of(r: Reading) -> float:
     """The gain as stated, above 1 better; else from the two values, and whether less is better."""
+    if r.stated("metric") and r.metric().kind == "hit_rate":
+        raise refused("hits_are_no_gain")
     stated = words.number(r.text("gain_gt1_is_better"))
     if stated is None:
         off, on = (words.number(r.text(name)) for name in ("value_off", "value_on"))

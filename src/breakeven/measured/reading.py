@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from breakeven.measured import words
 from breakeven.measured.row import NotUnderstood, Row
+from breakeven.measured.words.quantities import dataset
 from breakeven.messages import Message
 from breakeven.spec.hardware import Device
 from breakeven.spec.model import Model
@@ -23,6 +25,8 @@ class Reading:
 
     row: Row
     notes: dict[str, Message] = field(default_factory=dict)
+    read: dict[str, Any] = field(default_factory=dict)
+    """What was read already."""
 
     def text(self, column: str) -> str:
         """A field as it is written, empty where it is absent."""
@@ -51,8 +55,10 @@ class Reading:
 
     def model(self) -> Model:
         """The model."""
-        found = words.model(self.text("model"))
-        self.understood("model", "model", found)
+        if "model" not in self.read:
+            self.read["model"] = words.model(self.text("model"))
+            self.understood("model", "model", self.read["model"])
+        found: Model = self.read["model"]
         return found
 
     def engine(self) -> tuple[str, str]:
@@ -69,8 +75,10 @@ class Reading:
 
     def metric(self) -> words.Metric:
         """What was measured."""
-        found = words.metric(self.text("metric"), self.text("unit"))
-        self.understood("metric", "metric", found)
+        if "metric" not in self.read:
+            self.read["metric"] = words.metric(self.text("metric"), self.text("unit"))
+            self.understood("metric", "metric", self.read["metric"])
+        found: words.Metric = self.read["metric"]
         return found
 
     def load(self, column: str = "batch_or_concurrency") -> words.Load:
@@ -81,19 +89,16 @@ class Reading:
 
     def lengths(self) -> tuple[Value, Value]:
         """Tokens of prompt and answer; a named set of prompts states both."""
-        prompt = self.tokens("context_or_input_len", "input")
         column = "output_len" if self.text("output_len") else "context_or_input_len"
-        if column == "context_or_input_len" and words.task(self.text(column)) is None and not self._named_set(column):
+        if column == "context_or_input_len" and dataset(self.text(column)) is None:
             raise refused("answer_not_stated")
-        return prompt, self.tokens(column, "output")
-
-    def _named_set(self, column: str) -> bool:
-        return not any(sign.isdigit() for sign in self.text(column)[:1])
+        return self.tokens("context_or_input_len", "input"), self.tokens(column, "output")
 
     def tokens(self, column: str, side: str) -> Value:
         """Tokens of one side."""
         found = words.tokens(self.text(column), side)
-        self.understood("tokens", column, found)
+        _, sentence = words.said("tokens", self.text(column), found)
+        self.notes["output_len" if side == "output" else column] = sentence
         return found
 
     def stated(self, column: str) -> bool:

@@ -6,7 +6,7 @@ from breakeven.evaluator import evaluate
 from breakeven.kernels import kv_kernel
 from breakeven.measured import speeds, words
 from breakeven.measured.conditions import Arms, base, served_as, set_engine, under
-from breakeven.measured.measures import Loaded, measure
+from breakeven.measured.measures import MOST, Loaded, measure
 from breakeven.measured.reading import Reading, refused
 from breakeven.spec.deployment import Deployment
 from breakeven.statement import limited_by
@@ -26,7 +26,8 @@ def arms(r: Reading, also: Loaded) -> Arms:
         return Arms(off=off, on=on, speed=speeds.DECODE, regime="traffic")
     how = measure(r)
     off, on = how.off(off), how.on(on)
-    return Arms(off=off, on=on, speed=how.speed, regime=_regime(off, on, how.name))
+    regime = _regime(off, on, how.name)
+    return Arms(off=off, on=on, speed=how.speed, regime=regime, sigma_row="capacity_bound" if how.name == MOST else "")
 
 
 def turn_on(r: Reading, d: Deployment) -> Deployment:
@@ -41,4 +42,4 @@ def turn_on(r: Reading, d: Deployment) -> Deployment:
 def _regime(off: Deployment, on: Deployment, name: str) -> str:
     if kv_kernel(on.engine.kv_cache_dtype).sigma == "kv_software":
         return "software"
-    return "capacity" if name == "max that fits" or limited_by(evaluate(off)) == "kv_pool" else "traffic"
+    return "capacity" if name == MOST or limited_by(evaluate(off)) == "kv_pool" else "traffic"

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-
-from breakeven.evaluator import evaluate
 from breakeven.measured import speeds, words
 from breakeven.measured.conditions import Arms, base, set_engine
 from breakeven.measured.measures import PROMPTS, Loaded, measure
@@ -22,8 +19,6 @@ PROMPT_ENGINE = ("vllm", "main")
 def arms(r: Reading, also: Loaded) -> Arms:
     """No prefix kept, against prefixes kept at the row's rate of hits."""
     metric = r.metric()
-    if metric.kind == "hit_rate":
-        raise refused("hits_are_no_gain")
     hits = words.hit_rate(r.text("lever_setting"))
     r.understood("hit_rate", "lever_setting", hits)
     if metric.kind in PROMPTS:
@@ -32,9 +27,7 @@ def arms(r: Reading, also: Loaded) -> Arms:
     off = how.off(base(r))
     off = with_hits(off, hits)
     on = also(set_engine(off, enable_prefix_caching=True))
-    if how.name in ("ttft", "e2e") and any(_saturated(arm) for arm in (off, on)):
-        raise refused("queue_without_bound")
-    return Arms(off=off, on=on, speed=how.speed, regime="latency" if how.name in ("ttft", "e2e") else "throughput", sigma_row="step")
+    return Arms(off=off, on=on, speed=how.speed, regime="latency" if how.name in ("ttft", "e2e") else "throughput")
 
 
 def _work(r: Reading, hits: float, also: Loaded) -> Arms:
@@ -57,10 +50,6 @@ def _prompts(r: Reading) -> Loaded:
 def with_hits(d: Deployment, hits: float) -> Deployment:
     """The deployment under prompts of which a share stands in the cache, where one is kept."""
     return replace(d, workload=replace(d.workload, prefix_hit_rate=hits))
-
-
-def _saturated(d: Deployment) -> bool:
-    return bool(np.any(evaluate(d).saturated))
 
 
 def _engine(r: Reading) -> tuple[str, str]:

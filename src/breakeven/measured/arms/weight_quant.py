@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from math import log
 
@@ -13,7 +14,7 @@ from breakeven.evaluator import evaluate
 from breakeven.kernels import SIXTEEN_BIT, on_device
 from breakeven.measured import speeds, words
 from breakeven.measured.conditions import EIGHT_BIT_CACHES, Arms, base, native_format, set_engine
-from breakeven.measured.measures import Loaded, Measure, measure
+from breakeven.measured.measures import MOST, Loaded, Measure, measure
 from breakeven.measured.reading import Reading, refused
 from breakeven.measured.row import NotUnderstood
 from breakeven.spec.deployment import Deployment
@@ -23,6 +24,9 @@ from breakeven.spec.model import Model, Parameters
 from breakeven.spec.workload import Workload
 
 KERNEL_ONLY = "kernel only"
+NOT_STATED = "words.not_stated"
+ANY = "h100-sxm"
+"""A device to begin with, where all are tried."""
 WEIGHT_ONLY = ("weight_only", "weight_only_unknown")
 WEIGHTS_OF_A_PRODUCT = 10**9
 """Any number large enough to be read from memory: the gain does not depend on it."""
@@ -33,14 +37,16 @@ def arms(r: Reading, also: Loaded) -> Arms:
     if r.text("engine").lower().startswith(KERNEL_ONLY):
         return _product(r)
     how = measure(r)
-    d = _unnamed(r, how) if not _names_a_device(r) else base(r)
+    named = _names_a_device(r)
+    d = base(r) if named else _unnamed(r, how)
     begins, ends = _sides(r, d)
     off = set_engine(d, quantization=begins, kv_cache_dtype="fp8" if begins in EIGHT_BIT_CACHES else "bf16")
     if begins in EIGHT_BIT_CACHES and not r.stated("kv_dtype"):
         r.assumed("cache", cache="fp8")
     on = also(set_engine(off, quantization=ends))
     off, on = how.off(off), how.on(on)
-    return Arms(off=off, on=on, speed=how.speed, regime=_regime(on, ends, how, named=_names_a_device(r)))
+    regime = _regime(on, ends, how, named=named)
+    return Arms(off=off, on=on, speed=how.speed, regime=regime, sigma_row="capacity_bound" if how.name == MOST else "")
 
 
 def _sides(r: Reading, d: Deployment) -> tuple[str | None, str]:
@@ -61,7 +67,7 @@ def turn_on(r: Reading, d: Deployment) -> Deployment:
 
 
 def _regime(on: Deployment, family: str, how: Measure, *, named: bool) -> str:
-    if how.name == "max that fits":
+    if how.name == MOST:
         return how.name
     sigma = on_device(family, on.hardware.device).sigma
     if sigma.startswith("gguf"):
@@ -73,7 +79,13 @@ def _regime(on: Deployment, family: str, how: Measure, *, named: bool) -> str:
 
 
 def _names_a_device(r: Reading) -> bool:
-    return "unnamed" not in r.text("hardware").lower()
+    try:
+        r.device()
+    except NotUnderstood as unknown:
+        if unknown.message.key != NOT_STATED:
+            raise
+        return False
+    return True
 
 
 def _unnamed(r: Reading, how: Measure) -> Deployment:
@@ -87,7 +99,7 @@ def _unnamed(r: Reading, how: Measure) -> Deployment:
 
 
 def _context(how: Measure, r: Reading) -> float:
-    tokens = how.off(base(r, device=catalog.load("hardware", "h100-sxm"))).workload.context_tokens
+    tokens = how.off(base(r, device=catalog.load("hardware", ANY))).workload.context_tokens
     if not isinstance(tokens, float):
         raise refused("device_not_named")
     return tokens
@@ -97,13 +109,17 @@ def _context(how: Measure, r: Reading) -> float:
 def _nearest(model: str, engine: str, version: str, tokens_per_s: float, context: float) -> str:
     """The catalogue's device whose plain speed in one stream is nearest."""
 
+    plain = Deployment(
+        model=catalog.load("models", model),
+        hardware=Hardware(device=catalog.load("hardware", ANY)),
+        engine=Engine(name=engine, version=version, kv_cache_dtype="bf16", gpu_memory_utilization=1.0, runtime_reserve_bytes=0.0),
+        workload=Workload(batch=1.0, context_tokens=context),
+    )
+
     def miss(name: str) -> float:
-        device = catalog.load("hardware", name)
-        one = Engine(name=engine, version=version, kv_cache_dtype="bf16", gpu_memory_utilization=1.0, runtime_reserve_bytes=0.0)
+        one = replace(plain, hardware=Hardware(device=catalog.load("hardware", name)))
         try:
-            point = evaluate(
-                Deployment(model=catalog.load("models", model), hardware=Hardware(device=device), engine=one, workload=Workload(batch=1.0, context_tokens=context))
-            )
+            point = evaluate(one)
         except BreakevenError:
             return np.inf
         return abs(log(float(point.throughput) / tokens_per_s)) if point.fits else np.inf
