@@ -275,7 +275,7 @@ class TestVerb:
     def test_a_page_keeps_to_its_width_and_says_every_reason(self, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
         out = run(capsys, str(root / SAMPLE))[1]
         assert all(len(line) <= 100 for line in out.splitlines())
-        assert "Not believed, and in no score: 3 rows" in out and "Skipped: 1 row" in out
+        assert "Not believed, and in no score (rows: 3)" in out and "Skipped (rows: 1)" in out
 
     def test_the_seed_and_the_draws_are_said_and_checked(self, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
         told = json.loads(run(capsys, str(root / SAMPLE), "--json", "--seed", "7", "--draws", "64")[1])
