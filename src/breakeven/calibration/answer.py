@@ -70,7 +70,7 @@ class Answer:
     doubt: Message | None = None
     """Why the row is not counted in the summary; it is answered all the same."""
     skipped: Message | None = None
-    notes: Mapping[str, Message] | Mapping[str, str] = field(default_factory=dict)
+    notes: Mapping[str, Message | str] = field(default_factory=dict)
 
     @property
     def main(self) -> Estimate | None:
@@ -138,6 +138,8 @@ def answer_run(run: Run, calibration: Calibration | None, draws: Draws) -> Answe
     try:
         point = evaluate(d, draws, noise=Noise())
         ttft = None if run.ttft_s is None or point.ttft_s is None else estimate(point.ttft_s, run.ttft_s)
+        if not point.fits:
+            found = replace(found, notes={**found.notes, "fit": Message("backtest.does_not_fit", {})})
         return replace(found, tpot=estimate(point.tpot_s, run.tpot_s), ttft=ttft)
     except (BreakevenError, Unanswered) as error:
         return replace(found, skipped=error.message)
