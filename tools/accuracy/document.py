@@ -18,7 +18,7 @@ from accuracy.targets import targets
 from breakeven.calibration.answer import Answer
 from breakeven.calibration.backtest import Backtest
 from breakeven.measured.files import Measured
-from breakeven.measured.row import Skipped
+from breakeven.messages import Message
 
 LOAD = ("silicon_tpot_ms", "concurrency", "isl", "osl")
 SCHEMA = "breakeven.accuracy/1"
@@ -31,13 +31,14 @@ def document(folder: Path, measured: Measured, levels: Mapping[str, Backtest], i
     held = sources(measured)
     best = next(name for name in BEST if name in levels)
     shown = levels[best]
+    bad = {each.where: each.reason for each in measured.bad} | {where: row.doubt for where, row in held.items() if row.doubt is not None}
     told = {
         "schema": SCHEMA,
         "shown": best,
         "data": rows.fingerprints(folder),
         "draws": shown.draws,
         "seed": shown.seed,
-        "rows": {"pairs": len(measured.pairs), "runs": len(measured.runs), "skipped": len(measured.skipped), "bad": len(measured.bad)},
+        "rows": {"pairs": len(measured.pairs), "runs": len(measured.runs), "skipped": len(measured.skipped), "bad": len(bad)},
         "levels": {name: figures.level(found, held) for name, found in levels.items()},
         "overall": {name: overall(found) for name, found in levels.items()},
         "regimes": figures.by_regime(shown, held),
@@ -47,8 +48,8 @@ def document(folder: Path, measured: Measured, levels: Mapping[str, Backtest], i
         "rivals": rivals_of(levels["shipped"], shown, held, instead),
         "parts": parts_of(levels["shipped"], held, instead),
         "cases": cases(folder),
-        "skipped": reasons(measured.skipped),
-        "bad": reasons(measured.bad),
+        "skipped": reasons(each.reason for each in measured.skipped),
+        "bad": reasons(bad.values()),
         "serving_unanswered": unanswered(measured, shown),
     }
     told["targets"] = [asdict(each) | {"why": "" if each.met else why(each.name)} for each in targets(told)]
@@ -73,9 +74,9 @@ def overall(found: Backtest) -> dict[str, Any]:
     return figures.sizes(pairs, signed=True)
 
 
-def reasons(skipped: Iterable[Skipped]) -> dict[str, int]:
+def reasons(told: Iterable[Message]) -> dict[str, int]:
     """How many rows for each reason, most first."""
-    return dict(Counter(each.reason.key for each in skipped).most_common())
+    return dict(Counter(each.key for each in told).most_common())
 
 
 def rivals_of(found: Backtest, shown: Backtest, held: Mapping[str, Source], instead: Mapping[str, figures.Values]) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from math import exp, inf, isfinite, log
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy as np
 from accuracy.kinds import KINDS, TIMES, Kind, Source, aggregated, chosen, over_pools, regime_of
 from breakeven.calibration.answer import SAME_HIGH, SAME_LOW, Answer
 from breakeven.calibration.backtest import Backtest
+from breakeven.calibration.coverage import coverage
 from breakeven.calibration.summary import score
 
 DIGITS = 4
@@ -34,11 +35,20 @@ def rounded(value: object) -> object:
 
 
 def figures_of(answers: Sequence[Answer], kind: Kind) -> Figures | None:
-    """The score of some answers of a kind, by the product's own count; times also as percentages of exp(|ln|) − 1."""
+    """The score of some answers of a kind, by the product's own count; times also as percentages of exp(|ln|) − 1.
+
+    A row that is answered in several rounds is one row; its rounds weigh in the quantiles, and make no interval narrower.
+    """
     found = score(answers, {"lever": kind.name}, kind.of)
     if found is None:
         return None
-    told = {name: value for name, value in asdict(found).items() if value is not None and name != "lever"}
+    distinct = len({each.where for each in answers})
+    inside = coverage(round(found.coverage.share * distinct), distinct)
+    told = {
+        name: value
+        for name, value in asdict(replace(found, rows=distinct, coverage=inside)).items()
+        if value is not None and name != "lever"
+    }
     return told | {
         "median_percent": percent(found.median_error),
         "p90_percent": percent(found.p90_error),
