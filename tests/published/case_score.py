@@ -1,8 +1,12 @@
-"""Every reported case put to the product, and whether what comes out is what was reported: ``score(shared)``."""
+"""Every reported case put to the product, and whether what comes out is what was reported: ``score(shared)``.
+
+As a table: ``python tests/published/case_score.py SHARED``.
+"""
 
 from __future__ import annotations
 
 import json
+import sys
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -22,7 +26,7 @@ from breakeven.errors import InputError
 from breakeven.evaluator import evaluate
 from breakeven.judge import arms as both_arms
 from breakeven.judge import default_objective, gain_draws, quantile, verdict_of
-from breakeven.kernels import kv_names, weight_names
+from breakeven.kernels import kv_names, on_device, weight_names
 from breakeven.measure import measure_next
 from breakeven.messages import text
 
@@ -109,12 +113,17 @@ NOT_MODELLED = "not_modelled"
 
 
 def refusal_of(arm: Arm) -> tuple[str, str] | None:
-    """Why a setting is not to be had, by the rules of the support matrix; or that its format is not modelled at all."""
+    """Why a setting is not to be had, by the rules of the support matrix; or that its format is not modelled at all.
+
+    A weight format without its matrix unit is none: the checkpoint runs by the family that computes in 16 bits, and that is put.
+    """
     families = {"kv_quant": kv_names(), "weight_quant": weight_names()}.get(arm.lever)
     if arm.refused is not None:
         return NOT_MODELLED, text(arm.refused)
     if families is not None and arm.setting not in families:
         return NOT_MODELLED, f"no kernel family {arm.setting}"
+    if arm.lever == "weight_quant" and on_device(arm.setting, arm.off.hardware.device).name != arm.setting:
+        return None
     found = support.support(arm.lever, arm.setting, arm.off)
     return None if found.supported or found.reason is None else ("not_supported", text(found.reason))
 
@@ -171,3 +180,18 @@ def table(rows: Iterable[Scored]) -> str:
 
 def _mark(row: Scored) -> str:
     return {True: "right", False: "WRONG", None: "exact"}[row.right]
+
+
+def page(scores: Iterable[Scored]) -> str:
+    """Rows that bind, the others and the exact tests, each with its share."""
+    listed = list(scores)
+    parts = {
+        "Binding: high or medium confidence, a device and a model named": [row for row in listed if row.binding],
+        "Others": [row for row in listed if not row.binding and row.right is not None],
+    }
+    exact = ", ".join(row.id for row in listed if row.right is None)
+    return "\n\n".join([*(f"{title}\n{table(rows)}" for title, rows in parts.items()), f"Exact tests: {exact}"]) + "\n"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(page(score(Path(sys.argv[1]))))
