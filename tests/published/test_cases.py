@@ -20,8 +20,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from case_mapping import absent
-from case_score import Scored, read_cases, score, share, table
+from case_mapping import absent, is_binding
+from case_score import Scored, read_cases, score, scored, share, table
+from published_models import ModelOf
 
 LEAST_SHARE = 0.85
 DIFFERS: Mapping[str, str] = {
@@ -71,6 +72,15 @@ def test_the_right_class_comes_out_on_85_percent_of_the_rows_that_bind(scores: d
 def test_most_of_them_are_right_by_their_gain_and_not_by_being_undecided(scores: dict[str, Scored]) -> None:
     firm = [row for row in binding(scores) if row.right and not any(o.came == "undecided" for o in row.outcomes)]
     assert len(firm) >= 0.7 * len(binding(scores)), table(binding(scores))
+
+
+def test_the_opposite_of_what_was_reported_would_be_wrong_on_three_rows_in_four(shared: Path, model_of: ModelOf) -> None:
+    opposite = {"pays": "hurts", "hurts": "pays", "does_not_pay": "pays"}
+    rows = [row for row in read_cases(shared) if is_binding(row) and row["verdict_class"] in opposite]
+    turned = [scored({**row, "verdict_class": opposite[str(row["verdict_class"])]}, model_of) for row in rows]
+    right, count = share(turned)
+    assert count >= 20
+    assert right / count <= 0.25, table(turned)
 
 
 def test_rows_that_differ_are_those_whose_mechanism_is_written_down(scores: dict[str, Scored]) -> None:
