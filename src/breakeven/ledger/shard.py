@@ -115,9 +115,8 @@ def _kernels(d: Deployment) -> tuple[dict[str, WeightKernel], KvKernel]:
     return weights, fitted_kv(kv_kernel(kv_format(d.model, d.engine)), found)
 
 
-def _expert_phi(kernel: WeightKernel, dense: Array | float) -> Array | float:
-    """Share of bandwidth of the experts' kernel: its own, else that of the dense one."""
-    return dense if kernel.phi_experts is None else kernel.phi_experts
+def _first(own: Array | float | None, otherwise: Array | float) -> Array | float:
+    return otherwise if own is None else own
 
 
 def shard(deployment: Deployment, draws: Draws) -> Shard:
@@ -157,7 +156,7 @@ def shard(deployment: Deployment, draws: Draws) -> Shard:
         dense_prefill_compute_s=sum(compute_s(name, counts[name], prefill=True) for name in ("attention", "mlp")),
         head_flop_per_row=2.0 * counts["head"] / tp,
         expert_bytes=read["experts"],
-        expert_effective_bytes=read["experts"] / _expert_phi(kernels["experts"], phi["experts"]),
+        expert_effective_bytes=read["experts"] / _first(kernels["experts"].phi_experts, phi["experts"]),
         expert_flop_per_row=2.0 * active / split.expert_shards,
         expert_decode_compute_s=compute_s("experts", active, prefill=False) if active else 0.0,
         expert_prefill_compute_s=compute_s("experts", active, prefill=True) if active else 0.0,
