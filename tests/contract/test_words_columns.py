@@ -1,6 +1,6 @@
 """Every distinct string of the shared measurements, read by the one normaliser: how many are understood, and why the others are not.
 
-A string that is not understood stands here with its reason. One that comes to be understood has to leave the list; a new one has to be told.
+A string that is not understood stands here with its reason. One that comes to be understood leaves the list; a new one has to be told.
 """
 
 from __future__ import annotations
@@ -46,30 +46,62 @@ MODELS: Refused = {
     "several_fit": {"LLaMA 70B"},
     # Shapes that are not public or not in the catalogue, a matrix, traces, and files of our own runs by their own names.
     "model_unknown": {
-        "7B 4-token", "GPT-3 175B", "VILA1.5-13B", "VILA1.5-3B", "Vicuna", "hochelaga-8b (8B)", "matmul 72k x 18k", "conversation_trace",
-        "synthetic_trace", "draft2L-Q4_0", "smol-F16", "smol-Q4_0", "smol-Q8_0", "smol_hf",
+        "7B 4-token",
+        "GPT-3 175B",
+        "VILA1.5-13B",
+        "VILA1.5-3B",
+        "Vicuna",
+        "hochelaga-8b (8B)",
+        "matmul 72k x 18k",
+        "conversation_trace",
+        "synthetic_trace",
+        "draft2L-Q4_0",
+        "smol-F16",
+        "smol-Q4_0",
+        "smol-Q8_0",
+        "smol_hf",
     },
-}  # fmt: skip
+}
 ENGINES: Refused = {
     "not_stated": {"see setting"},
     "two_named": {
-        "Mooncake vs vLLM 0.5.1", "Orca vs FasterTransformer", "Sarathi-Serve vs vLLM (2024)", "TensorRT-LLM vs QServe",
-        "vLLM base vs SGLang EAGLE3 FP8", "vLLM vs HF Transformers",
+        "Mooncake vs vLLM 0.5.1",
+        "Orca vs FasterTransformer",
+        "Sarathi-Serve vs vLLM (2024)",
+        "TensorRT-LLM vs QServe",
+        "vLLM base vs SGLang EAGLE3 FP8",
+        "vLLM vs HF Transformers",
     },
     "kernel_only": {"kernel only: Marlin", "kernel only: bitsandbytes", "kernel only: torch-nightly int4"},
     # Ports, forks, research code and simulators.
     "engine_unknown": {
-        "HF/EAGLE code", "LRU over 512-token blocks, longest prefix", "MagicDec", "Mooncake", "ONNX Runtime DirectML", "SAMD static-cache code",
-        "gpt-fast based", "vLLM PR (first APC)", "vllm-ascend 0.12", "vllm-ascend 0.18.0rc1", "vllm-tpu 0.13.3", "xFormers",
+        "HF/EAGLE code",
+        "LRU over 512-token blocks, longest prefix",
+        "MagicDec",
+        "Mooncake",
+        "ONNX Runtime DirectML",
+        "SAMD static-cache code",
+        "gpt-fast based",
+        "vLLM PR (first APC)",
+        "vllm-ascend 0.12",
+        "vllm-ascend 0.18.0rc1",
+        "vllm-tpu 0.13.3",
+        "xFormers",
     },
-}  # fmt: skip
+}
 WEIGHTS: Refused = {"not_stated": {""}, "two_named": {"bf16->fp8"}, "weight_format_unknown": {"W4A8", "W4A8-AWQ"}}
 CACHES: Refused = {
     "not_stated": {"", "not stated", "not stated (TRT best)"},
     "kv_format_unknown": {
-        "2-bit (K per channel, V per token)", "K4V2 (TurboQuant)", "TQ 3bit-nc", "TQ 4bit-nc", "TQ k3v4-nc", "TQ k8v4", "int4",
+        "2-bit (K per channel, V per token)",
+        "K4V2 (TurboQuant)",
+        "TQ 3bit-nc",
+        "TQ 4bit-nc",
+        "TQ k3v4-nc",
+        "TQ k8v4",
+        "int4",
     },
-}  # fmt: skip
+}
 SPLITS: Refused = {
     "not_stated": {"", "not stated in JSON", "see paper"},
     "split_unknown": {"TP/PP"},
@@ -77,16 +109,33 @@ SPLITS: Refused = {
 LENGTHS: Refused = {"not_stated": {""}, "no_tokens": {"exponential, capped to 1536"}}
 LOADS: Refused = {
     "load_unknown": {
-        "10 nodes", "10 nodes, 3M tokens each", "ShareGPT", "equal latency", "tail-latency SLO", "trace", "up to 4x larger batch",
+        "10 nodes",
+        "10 nodes, 3M tokens each",
+        "ShareGPT",
+        "equal latency",
+        "tail-latency SLO",
+        "trace",
+        "up to 4x larger batch",
     },
-}  # fmt: skip
+}
 METRICS: Refused = {
     # Counters of our own runs, a chunk's time and a whole run's.
     "metric_unknown": {
-        "chunk_step_time", "draft_n", "draft_n_accepted", "iteration_tokens", "iterations", "n_decode", "preemptions", "prefix_hits",
-        "prefix_queries", "spec_num_drafts", "srv_cache_n_sum", "srv_prompt_n_sum", "wall_s",
+        "chunk_step_time",
+        "draft_n",
+        "draft_n_accepted",
+        "iteration_tokens",
+        "iterations",
+        "n_decode",
+        "preemptions",
+        "prefix_hits",
+        "prefix_queries",
+        "spec_num_drafts",
+        "srv_cache_n_sum",
+        "srv_prompt_n_sum",
+        "wall_s",
     },
-}  # fmt: skip
+}
 LEVERS: Refused = {
     "levers_together": {"speculative_decoding+weight_quant", "weight_quant+kv_quant"},
     "lever_unknown": {"kv_prefill_incremental"},
@@ -94,14 +143,31 @@ LEVERS: Refused = {
 DRAFTS: Refused = {
     "two_named": {f"P-EAGLE K=7 (AL {a}) vs EAGLE-3 best K (K=3 AL {b})" for a, b in (("3.38", "2.24"), ("3.7", "2.7"), ("3.94", "2.65"))},
     "k_not_stated": {
-        "EAGLE3 AL 1.35", "PLD", "PLD AL 2.24", "SpS (draft model)", "EAGLE-2 (tree), tau=4.05", "EAGLE-2 (tree), tau=4.24",
-        "EAGLE-3 (tree), tau=6.13", "EAGLE-3 (tree), tau=6.23",
+        "EAGLE3 AL 1.35",
+        "PLD",
+        "PLD AL 2.24",
+        "SpS (draft model)",
+        "EAGLE-2 (tree), tau=4.05",
+        "EAGLE-2 (tree), tau=4.24",
+        "EAGLE-3 (tree), tau=6.13",
+        "EAGLE-3 (tree), tau=6.23",
     },
     "method_unknown": {
-        "HOWL AL 5.31", "OWL AL 4.27", "SAMD AL 2.48", "Lookahead", "Medusa", "REST", "Recycling", "Token recycling AL 2.97", "SnapKV self-speculation",
-        "Suffix decoding AL 2.61", "self-spec, optimal gamma=3", "self-spec, optimal gamma=4", "self-spec, optimal gamma=5",
+        "HOWL AL 5.31",
+        "OWL AL 4.27",
+        "SAMD AL 2.48",
+        "Lookahead",
+        "Medusa",
+        "REST",
+        "Recycling",
+        "Token recycling AL 2.97",
+        "SnapKV self-speculation",
+        "Suffix decoding AL 2.61",
+        "self-spec, optimal gamma=3",
+        "self-spec, optimal gamma=4",
+        "self-spec, optimal gamma=5",
     },
-}  # fmt: skip
+}
 HITS: Refused = {
     "no_share": {
         *(f"cache capacity {n} blocks" for n in (1000, 2000, 4000, 8000, 10000, 16000, 30000, 32000, 50000, 64000, 100000, "inf")),
@@ -117,14 +183,19 @@ COLUMNS: tuple[tuple[str, Callable[[str], object], Refused, float], ...] = (
     ("silicon_e2e.model_path", words.model, {}, 1.0),
     ("lever_points.engine step_time_misc.engine", words.engine, ENGINES, 0.66),
     ("silicon_e2e.backend ops_gemm_latency.engine ops_decode_attention_latency.engine engine_cpu.engine", words.engine, {}, 1.0),
-    ("lever_points.weight_dtype step_time_misc.weight_dtype silicon_e2e.precision silicon_e2e.gemm_quant_mode", words.weight_format, WEIGHTS, 0.93),
+    (
+        "lever_points.weight_dtype step_time_misc.weight_dtype silicon_e2e.precision silicon_e2e.gemm_quant_mode",
+        words.weight_format,
+        WEIGHTS,
+        0.93,
+    ),
     ("lever_points.kv_dtype", words.kv_format, CACHES, 0.35),
     ("lever_points.context_or_input_len lever_points.output_len step_time_misc.input_len", words.tokens, LENGTHS, 0.96),
     ("lever_points.batch_or_concurrency step_time_misc.batch", words.load, LOADS, 0.88),
     ("lever_points.metric step_time_misc.metric engine_cpu.metric", words.metric, METRICS, 0.82),
     ("lever_points.lever engine_cpu.lever", words.lever, LEVERS, 0.7),
     ("lever_points.value_off lever_points.value_on lever_points.gain_gt1_is_better silicon_e2e.silicon_tpot_ms", words.number, {}, 1.0),
-)  # fmt: skip
+)
 """Columns, who reads them, what is not understood and why, and the share of the distinct strings that is."""
 
 
@@ -185,10 +256,17 @@ def test_every_setting_of_the_cache_has_two_formats_or_names_one_that_no_kernel_
 
     assert refused(both, settings(points, "kv_quant")) == {
         "kv_format_unknown": {
-            "FP8 skip-SW", "bf16->FP8 skip-SW", "KV fp16->int4", "bf16->K4V2", "bf16->TQ 3bit-nc", "bf16->TQ 4bit-nc", "bf16->TQ k3v4-nc",
-            "bf16->TQ k8v4", "fp16->2-bit",
+            "FP8 skip-SW",
+            "bf16->FP8 skip-SW",
+            "KV fp16->int4",
+            "bf16->K4V2",
+            "bf16->TQ 3bit-nc",
+            "bf16->TQ 4bit-nc",
+            "bf16->TQ k3v4-nc",
+            "bf16->TQ k8v4",
+            "fp16->2-bit",
         }
-    }  # fmt: skip
+    }
 
 
 def test_every_setting_of_drafts_is_read_or_refused_for_its_reason(points: Rows) -> None:

@@ -1,1 +1,1 @@
-"""The model held against measurements: predictions beside what was measured, and fits."""
+"""Fits of the efficiencies to measurements, what is left over, and how well both predict what they have not seen."""

@@ -13,18 +13,21 @@ DECIMAL = r"(\d{1,3}(?:\.\d+)?)"
 LENGTH = re.compile(
     r"\b(?:accept(?:ance|ed)?[\s_-]*len(?:gth)?s?|mean acceptance length|al|tau"
     r"|tokens\s*(?:/|per)\s*(?:forward|step|round|verify step|pass))\b"
+    r"(?:\s+without (?:the )?bonus(?: token)?)?"
     rf"\s*(?:of|is|=|:)?\s*{DECIMAL}",
     re.IGNORECASE,
 )
 WITHOUT_BONUS = re.compile(r"\bwithout (?:the )?bonus\b|\bbonus (?:token )?(?:not|excluded)\b|\baccepted draft tokens per\b", re.IGNORECASE)
-RATE = re.compile(rf"\b(?:draft\s+)?(?:accept(?:ance)?[\s_-]*)?rate\s*(?:of|is|=|:)?\s*{DECIMAL}\s*(%)?", re.IGNORECASE)
+RATE = re.compile(
+    rf"(?:\baccept(?:ance)?[\s_-]*rate|^rate|\brate(?=[^,;]*accepted/drafted))\s*(?:of|is|=|:)?\s*{DECIMAL}\s*(%)?", re.IGNORECASE
+)
 ALPHA = re.compile(rf"(?:\balpha|α|\bsynth_a)\s*(?:of|is|=|:)?\s*{DECIMAL}\s*(%)?", re.IGNORECASE)
 EFFICIENCY = re.compile(rf"\bsystem efficiency\s*(?:of|is|=|:)?\s*{DECIMAL}\s*(%)?", re.IGNORECASE)
 COUNTERS = re.compile(r"\b(accepted|drafts|drafted)\b(?: tokens)?\s*(?:=|:)?\s*(\d{1,12})\b", re.IGNORECASE)
 POSITIONS = re.compile(r"(?:(?<![\d.])[01]?\.\d+[\s,;]+){1,31}(?<![\d.])[01]?\.\d+")
 TOKENS_DRAFTED = re.compile(
-    r"(?:\b(?:num_speculative_tokens|speculative[_ ]tokens|k|gamma|steps|length|num_steps)\s*[=:]?\s*(\d{1,3})\b|_k(\d{1,3})\b"
-    r"|\b(\d{1,3})\s+(?:steps|tokens|draft(?:ed)? tokens)\b)",
+    r"\b(?:num_speculative_tokens|speculative[_ ]tokens|k|gamma|(?:num_)?steps|chain,? (?:of )?length)\s*[=:]?\s*(\d{1,3})(?![\w.]*\d)"
+    r"|_k(\d{1,3})\b|(?<![\w.])(\d{1,3})\s+(?:steps|tokens|draft(?:ed)? tokens)\b",
     re.IGNORECASE,
 )
 TOPK = re.compile(r"\btop[\s_-]?k\s*[=:]?\s*(\d{1,3})\b", re.IGNORECASE)
