@@ -15,6 +15,7 @@ from breakeven.messages import Message
 
 NUMBERS = ("value_off", "value_on", "ratio_on_over_off", "gain_gt1_is_better")
 RUN_NUMBERS = ("isl", "osl", "concurrency", "silicon_ttft_ms", "silicon_tpot_ms")
+WIDTHS = ("tp_size", "pp_size", "attention_dp_size", "moe_tp_size", "moe_ep_size")
 SHARES = ("fraction", "share", "%", "percent")
 """Units in which nothing at all is a possible value: hit rates, acceptance rates."""
 END_TO_END = ("silicon_e2e_ms", "e2e_ms", "e2el_ms", "e2e_latency_ms", "request_latency_ms")
@@ -173,6 +174,9 @@ def _not_positive(fields: Mapping[str, str], names: Iterable[str]) -> Iterator[M
 
 def _run_doubts(fields: Mapping[str, str]) -> Iterator[Message]:
     yield from _not_positive(fields, RUN_NUMBERS)
+    for name in WIDTHS:
+        if fields.get(name) and bounds(fields[name]) is None:
+            yield Message("doubt.not_number", {"name": name, "value": fields[name]})
     ttft = fields.get("silicon_ttft_ms", "")
     for name in END_TO_END:
         whole = bounds(fields.get(name, ""))
