@@ -8,6 +8,7 @@ from typing import Protocol
 
 from breakeven.draws import Draws
 from breakeven.evaluator import Noise
+from breakeven.messages import Message
 from breakeven.spec.deployment import Deployment
 from breakeven.stats import Array
 
@@ -40,8 +41,8 @@ class Pair:
     on_speed: Speed | None = None
     """How the other arm is measured where it differs (batching: another number of clients)."""
     sigma_row: str = ""
-    """Row of the lever's model-form sigma that applies."""
-    notes: Mapping[str, str] = field(default_factory=dict)
+    """Row of the lever's model-form sigma that applies; empty where the lever takes several together and tells it itself."""
+    notes: Mapping[str, Message] = field(default_factory=dict)
     """What was understood of each field, and what was assumed, as said to the reader."""
 
     def gain(self, draws: Draws, noise: Noise) -> Array:
