@@ -8,6 +8,8 @@ from words_refusals import why_not
 from breakeven.measured import words
 from breakeven.spec.workload import Acceptance
 
+VLLM_LOG = "Mean acceptance length: 2.87, Accepted: 61 tokens, Drafted: 130 tokens, Per-position acceptance rate: 0.462, 0.3"
+
 
 @pytest.mark.parametrize(
     ("phrase", "read"),
@@ -26,6 +28,11 @@ from breakeven.spec.workload import Acceptance
         ("system efficiency 0.5, k=4", Acceptance(length=2.5, k=4)),
         ("accepted 12208 / drafted 33712, drafts 4816", Acceptance(length=1 + 12208 / 4816, k=7)),
         ("accepted 30, drafted 100", Acceptance(rate=0.3)),
+        (
+            VLLM_LOG,
+            Acceptance(length=2.87),
+        ),
+        ("Draft acceptance rate: 46.9%", Acceptance(rate=0.469)),
         ("30 accepted 100 drafted", Acceptance(rate=0.3)),
         ("steps=5 topk=4 draft_tokens=8, acceptance rate 0.3", Acceptance(rate=0.3, k=7)),
         ("vLLM per-position 0.762 0.616 0.513", Acceptance(cumulative=(0.762, 0.616, 0.513), k=3)),
@@ -45,6 +52,7 @@ def test_acceptance_is_read_in_the_form_it_is_stated_in(phrase: str, read: Accep
         ("k=2, AL 5.1", "length_impossible"),
         ("AL 0.4", "length_impossible"),
         ("rate 7", "no_share"),
+        ("accepted 130, drafted 61", "no_share"),
         ("vLLM V0 acceptance rate 0.5", "rate_of_v0"),
         ("request rate 0.5", "no_acceptance"),
         ("topk=4 steps=5 AL 7.2", "length_impossible"),

@@ -28,7 +28,7 @@ COUNTED_FIRST = re.compile(r"\b(\d{1,12})\s+(accepted|drafts|drafted|plain steps
 POSITIONS = re.compile(r"(?:(?<![\d.])[01]?\.\d+[\s,;]+){1,31}(?<![\d.])[01]?\.\d+")
 TOKENS_DRAFTED = re.compile(
     r"\b(?:num_speculative_tokens|speculative[_ ]tokens|k|gamma|(?:num_)?steps|chain,? (?:of )?length)\s*[=:]?\s*(\d{1,3})(?![\w.]*\d)"
-    r"|_k(\d{1,3})\b|(?<![\w.])(\d{1,3})\s+(?:steps|tokens|draft(?:ed)? tokens)\b",
+    r"|_k(\d{1,3})\b|(?<![\w.])(?<!: )(?<!accepted )(?<!drafted )(\d{1,3})\s+(?:steps|tokens|draft(?:ed)? tokens)\b",
     re.IGNORECASE,
 )
 TOPK = re.compile(r"\btop[\s_-]?k\s*[=:]?\s*(\d{1,3})\b", re.IGNORECASE)
@@ -47,7 +47,7 @@ def acceptance(text: str) -> Acceptance:
     if len(LENGTH.findall(phrase)) > 1:
         raise refused("two_named", field="acceptance", text=phrase)
     k = drafted(phrase)
-    for reader in (_counted, _length, _efficiency, _by_position, _alpha, _rate):
+    for reader in (_length, _counted, _efficiency, _by_position, _alpha, _rate):
         if (found := reader(phrase, k)) is not None:
             return found
     raise refused("no_acceptance", field="acceptance", text=phrase)
@@ -91,6 +91,8 @@ def _counted(phrase: str, k: int | None) -> Acceptance | None:
     accepted, drafts, tokens = (counts.get(name) for name in ("accepted", "drafts", "drafted"))
     if accepted is None:
         return None
+    if tokens and accepted > tokens:
+        raise refused("no_share", field="acceptance", text=phrase)
     if drafts:
         return Acceptance(length=1.0 + accepted / drafts, k=round(tokens / drafts) if tokens else k)
     return Acceptance(rate=_share(accepted / tokens, phrase), k=k) if tokens else None
