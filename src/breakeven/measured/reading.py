@@ -49,8 +49,10 @@ class Reading:
 
     def device(self) -> Device:
         """The device."""
-        found = words.device(self.text("hardware"), self.devices)
-        self.understood("device", "hardware", found)
+        if "device" not in self.read:
+            self.read["device"] = words.device(self.text("hardware"), self.devices)
+            self.understood("device", "hardware", self.read["device"])
+        found: Device = self.read["device"]
         return found
 
     def model(self) -> Model:
