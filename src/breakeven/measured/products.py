@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from breakeven.measured import speeds, words
 from breakeven.measured.conditions import Arms, set_engine
+from breakeven.measured.measures import load_of
 from breakeven.measured.reading import Reading, refused
 from breakeven.measured.row import NotUnderstood
 from breakeven.spec.deployment import Deployment
@@ -24,7 +25,7 @@ def is_product(r: Reading) -> bool:
 
 def product(r: Reading) -> Arms:
     """One product, or those of a layer together: 16 bit against the kernel's format."""
-    rows = r.load().on
+    rows = load_of(r).on
     if rows is None:
         raise refused("load_without_number")
     off = Deployment(

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from breakeven.measured import words
 from breakeven.measured.conditions import Arms, base, served_as
-from breakeven.measured.measures import Loaded, measure
+from breakeven.measured.measures import Loaded, load_of, measure
 from breakeven.measured.reading import Reading
 
 REGIMES = {"served": "concurrency"}
@@ -24,5 +24,5 @@ def arms(r: Reading, also: Loaded) -> Arms:
 
 def _load(r: Reading) -> words.Load:
     """The lever's two sides; a number that they leave out stands with the load."""
-    load = r.load("lever_setting")
-    return replace(load, on=r.load().on) if load.on is None else load
+    load = load_of(r, "lever_setting")
+    return replace(load, on=load_of(r).on) if load.on is None else load
