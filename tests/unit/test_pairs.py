@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from breakeven import registry
 from breakeven.draws import MEDIAN
 from breakeven.evaluator import Noise
 from breakeven.measured.pair import Pair
@@ -52,6 +53,10 @@ def reason(fields: dict[str, str], **changes: str) -> str:
     with pytest.raises(NotUnderstood) as refused:
         pair(fields, **changes)
     return refused.value.message.key
+
+
+def test_every_lever_has_its_arms() -> None:
+    assert registry.names("measured/arms") == registry.names("levers") == tuple(sorted(ALL))
 
 
 @pytest.mark.parametrize("lever", ALL)
