@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from words_refusals import why_not
 
@@ -219,3 +221,11 @@ def test_a_version_that_is_blank_is_the_one_taken_where_none_is_stated() -> None
 )
 def test_another_program_is_refused_by_name(phrase: str, reason: str) -> None:
     assert why_not(words.engine, phrase) == reason
+
+
+def test_entries_of_the_user_s_own_are_read_by_their_names(tmp_path: Path) -> None:
+    for kind, name, mine in (("hardware", "rtx-4090", "my-card"), ("models", "qwen3-8b", "my-model")):
+        (tmp_path / f"{mine}.toml").write_text((catalog.HERE / kind / f"{name}.toml").read_text(encoding="utf-8"), encoding="utf-8")
+    assert words.device("My Card", dirs=(tmp_path,)).name == "my-card"
+    assert words.model("my-model", dirs=(tmp_path,)).name == "my-model"
+    assert why_not(words.device, "My Card") == "device_unknown" and why_not(words.model, "my-model") == "model_unknown"

@@ -168,6 +168,8 @@ def test_what_was_understood_is_said_back(language: str) -> None:
         ("engine", "SGLang 0.4.6.post1", words.engine("SGLang 0.4.6.post1"), "sglang 0.4.6.post1"),
         ("parallelism", "TP64 moe_tp8 moe_ep8 dp1", words.parallelism("TP64 moe_tp8 moe_ep8 dp1"), "tp=8, ep=8, devices=8"),
         ("tokens", "gsm8k", words.tokens("gsm8k"), "80–200"),
+        ("load", "concurrency 4 -> 64", words.load("concurrency 4 -> 64"), "clients, off=4, on=64"),
+        ("metric", "median TTFT", words.metric("median TTFT"), "ttft, inverts, statistic=median"),
         ("acceptance", "AL 2.4", words.acceptance("AL 2.4"), "length=2.4"),
         ("weight_format", "", "bf16", "bf16"),
     ]

@@ -93,7 +93,7 @@ def test_a_cache_that_no_kernel_reads_is_refused() -> None:
         "fp8",
         "turboquant_3bit_nc",
     ]
-    assert why_not(words.kv_format, "K4V2 (TurboQuant)") == why_not(words.kv_format, "FP8 skip-SW") == "kv_format_unknown"
+    assert why_not(words.kv_format, "2-bit (K per channel)") == why_not(words.kv_format, "FP8 skip-SW") == "kv_format_unknown"
     assert why_not(words.kv_format, "not stated") == "not_stated"
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from breakeven import catalog
+from breakeven.catalog_files import users_file
 from breakeven.measured.words._names import Found, candidates, fullest, own_words, words_of
 from breakeven.measured.words._spelling import REMARK, SEVERAL, refused, stated, table
 from breakeven.spec.hardware import Device
@@ -29,9 +31,14 @@ class Facts:
     count: int | None
 
 
-def device(text: str, n_gpus: int | None = None) -> Device:
-    """The catalogue's device that a phrase names; a memory that is the buyer's choice is taken as stated."""
+def device(text: str, n_gpus: int | None = None, dirs: tuple[Path, ...] = ()) -> Device:
+    """The catalogue's device that a phrase names; a memory that is the buyer's choice is taken as stated.
+
+    An entry of the user's folders (``dirs``) is named whole.
+    """
     phrase = stated(text, "device")
+    if users_file("hardware", catalog.normalised(phrase), dirs) is not None:
+        return catalog.load("hardware", phrase, dirs)
     if SEVERAL.search(phrase):
         raise refused("two_named", field="device", text=phrase)
     facts = _facts(phrase)
