@@ -93,6 +93,7 @@ CACHES: Refused = {
     "not_stated": {"", "not stated", "not stated (TRT best)"},
     "kv_format_unknown": {
         "2-bit (K per channel, V per token)",
+        "K4V2 (TurboQuant)",
     },
 }
 SPLITS: Refused = {
@@ -251,6 +252,7 @@ def test_every_setting_of_the_cache_has_two_formats_or_names_one_that_no_kernel_
         "kv_format_unknown": {
             "FP8 skip-SW",
             "bf16->FP8 skip-SW",
+            "bf16->K4V2",
             "fp16->2-bit",
         }
     }

@@ -30,12 +30,12 @@ class Floor:
     size: float
 
 
-# With the priors as they stand: weights 404 rows, 0.97, 0.09; cache 59, 1.00, 0.086; prefix 21, 0.95, 0.084; speculation 226, 0.98, 0.11;
+# With the priors as they stand: weights 404 rows, 0.97, 0.09; cache 56, 1.00, 0.075; prefix 21, 0.95, 0.084; speculation 226, 0.98, 0.11;
 # batching 280, 1.00, 0.13. Fits of these rows with each group left out reach 0.09–0.11, 0.06–0.09, 0.04, 0.07–0.13 and 0.13–0.14; bytes
 # alone 0.31, 0.15, 0.22, – and 0.66.
 FLOORS = {
     "weight_quant": Floor(rows=404, sign=0.94, size=0.13),
-    "kv_quant": Floor(rows=59, sign=0.95, size=0.10),
+    "kv_quant": Floor(rows=56, sign=0.95, size=0.10),
     "prefix_cache": Floor(rows=21, sign=0.85, size=0.09),
     "speculation": Floor(rows=226, sign=0.95, size=0.14),
     "batching": Floor(rows=280, sign=0.98, size=0.16),
@@ -71,7 +71,7 @@ REGIMES = {
 # Reasons of the rows of quality A and B that are not answered; all of them are what a row lacks or names.
 REASONS = {
     "weight_quant": {"pair.answer_not_stated": 1, "words.model_unknown": 2, "words.two_named": 6, "pair.device_not_named": 2},
-    "kv_quant": {"pair.cache_of_some_layers": 4, "pair.batch_not_known": 2},
+    "kv_quant": {"words.kv_format_unknown": 3, "pair.cache_of_some_layers": 4, "pair.batch_not_known": 2},
     "prefix_caching": {
         "pair.hits_are_no_gain": 27,
         "pair.nothing_left_of_prompt": 1,
@@ -133,7 +133,7 @@ def test_a_row_that_ran_fits_by_the_ledger(answered: Read) -> None:
 
 def test_every_row_is_answered_or_refused(answered: Read, shared: Path) -> None:
     assert len(answered[0]) + len(answered[1]) == len(rows_of(shared)) == 1274
-    assert len(answered[0]) >= 1100
+    assert len(answered[0]) >= 1097
 
 
 def test_confounded_and_suspect_rows_are_read_as_well(answered: Read) -> None:
