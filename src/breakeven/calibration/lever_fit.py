@@ -134,7 +134,7 @@ def fit_pairs(pairs: Sequence[Pair], step: Step, parameters: tuple[Parameter, ..
         at = gains(pairs, step, found, at.logs + np.clip(logs - at.logs, -1.0, 1.0))
         if still:
             break
-    return LeverFit(pairs=tuple(pairs), parameters=found, step=step, at=at, covariance=np.linalg.inv(curvature))
+    return LeverFit(pairs=tuple(pairs), parameters=found, step=step, at=at, covariance=np.asarray(np.linalg.inv(curvature), dtype=float))
 
 
 def without(whole: LeverFit, held: Sequence[int]) -> Array:
