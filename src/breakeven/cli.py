@@ -92,6 +92,7 @@ def advise(
     device_memory: Annotated[str | None, _option("--device-memory", metavar="SIZE")] = None,
     launch: Annotated[str | None, _option("--launch", metavar="COMMAND")] = None,
     log: Annotated[str | None, _option("--log", metavar="FILE")] = None,
+    calibration: Annotated[str | None, _option("--calibration", metavar="FILE")] = None,
     engine: Annotated[str | None, _option("--engine", metavar="NAME")] = None,
     engine_version: Annotated[str | None, _option("--engine-version", metavar="VERSION")] = None,
     tensor_parallel_size: Annotated[str | None, _option("--tensor-parallel-size", "-tp", metavar="NUMBER")] = None,

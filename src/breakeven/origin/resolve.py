@@ -12,6 +12,7 @@ from breakeven import catalog, kernels, support
 from breakeven.errors import InputError, NotModelledError, UnknownNameError
 from breakeven.messages import Message
 from breakeven.origin import gguf
+from breakeven.origin.calibrated import calibration_of
 from breakeven.origin.deployment_file import read_deployment
 from breakeven.origin.engine_fields import FIELDS, WITHOUT_EFFECT
 from breakeven.origin.launch import LaunchSettings
@@ -97,6 +98,7 @@ def resolve_table(
     )
     deployment = _with_pool_settings(deployment)
     check_deployment(deployment)
+    deployment, fitted = calibration_of(deployment, merged.get("calibration"), beside)
     kernels.kv_format(model, engine)
     kernels.weight_kernels(model, engine, device)
     if deployment.disaggregation is not None and deployment.disaggregation.prefill.device is not None:
@@ -107,7 +109,7 @@ def resolve_table(
     return Resolved(
         deployment=deployment,
         log=started,
-        warnings=(*told, *loaded.warnings, *built.warnings),
+        warnings=(*told, *loaded.warnings, *built.warnings, *fitted),
     )
 
 
