@@ -85,10 +85,11 @@ def _sources(document: CalibrationFile) -> Iterable[Measured | Curve]:
 
 def _check_made_on(document: CalibrationFile, d: Deployment, name: str) -> None:
     """An engine's own costs and a device's own shares say nothing of others; a file that names none is taken as it is."""
-    for what, here in (("device", d.hardware.device.name), ("engine", d.engine.name)):
-        known = sorted({getattr(entry, what) for entry in _sources(document)})
-        if known and here not in known:
-            raise InputError(f"calibration_other_{what}", name=name, made_on=", ".join(known), here=here)
+    devices, engines = (sorted({getattr(entry, what) for entry in _sources(document)}) for what in ("device", "engine"))
+    if devices and d.hardware.device.name not in devices:
+        raise InputError("calibration_other_device", name=name, made_on=", ".join(devices), here=d.hardware.device.name)
+    if engines and d.engine.name not in engines:
+        raise InputError("calibration_other_engine", name=name, made_on=", ".join(engines), here=d.engine.name)
 
 
 def _told(document: CalibrationFile, d: Deployment, name: str) -> tuple[Message, ...]:

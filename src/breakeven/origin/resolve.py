@@ -99,10 +99,7 @@ def resolve_table(
     deployment = _with_pool_settings(deployment)
     check_deployment(deployment)
     deployment, fitted = calibration_of(deployment, merged.get("calibration"), beside)
-    kernels.kv_format(model, engine)
-    kernels.weight_kernels(model, engine, device)
-    if deployment.disaggregation is not None and deployment.disaggregation.prefill.device is not None:
-        kernels.weight_kernels(model, engine, deployment.disaggregation.prefill.device)
+    _check_kernels(deployment)
     told = (*(command.warnings if command is not None else ()), *(started.warnings if started is not None else ()))
     told += contradictions(ran, (settings, *typed))
     told += catalog.told_of_folders({"hardware": str(merged["hardware.device"].value), "models": str(merged["model"].value)}, dirs)
@@ -111,6 +108,14 @@ def resolve_table(
         log=started,
         warnings=(*told, *loaded.warnings, *built.warnings, *fitted),
     )
+
+
+def _check_kernels(d: Deployment) -> None:
+    """That every format has a kernel family, on the device of each pool."""
+    kernels.kv_format(d.model, d.engine)
+    kernels.weight_kernels(d.model, d.engine, d.hardware.device)
+    if d.disaggregation is not None and d.disaggregation.prefill.device is not None:
+        kernels.weight_kernels(d.model, d.engine, d.disaggregation.prefill.device)
 
 
 def _model(merged: Table, dirs: tuple[Path, ...], beside: Path | None, provenance: dict[str, Provenance]) -> Model:
