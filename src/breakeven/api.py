@@ -12,6 +12,8 @@ from breakeven import registry
 from breakeven.advice import Advice, Axis, LeverAdvice, Metric
 from breakeven.advisor import Question, advise_lever, best_arms, refusal_of
 from breakeven.boundaries import boundary as boundary_of
+from breakeven.calibration.backtest import DRAWS as BACKTEST_DRAWS
+from breakeven.calibration.backtest import Backtest
 from breakeven.checklist import checklist
 from breakeven.draws import Draws
 from breakeven.errors import InputError, UnknownNameError
@@ -229,6 +231,20 @@ def engine(name: str = "vllm", version: str | None = None, device: Device | None
     from breakeven import catalog
 
     return catalog.engine(name, version, device, **settings)
+
+
+def backtest(
+    paths: Path | str | Sequence[Path | str], *, leave_out: str | None = None, draws: int = BACKTEST_DRAWS, seed: int = 0
+) -> Backtest:
+    """How well the model predicts measurements in files: off/on pairs of levers, or absolute serving rows (``docs/guide/backtest.md``).
+
+    ``leave_out="group"`` fits all groups but one anew for each, and predicts the one that is held out.
+    """
+    from breakeven.calibration.backtest import backtest as held
+    from breakeven.measured.files import read
+
+    _check_arguments(THRESHOLD, draws)
+    return held(read([paths] if isinstance(paths, (Path, str)) else paths), draws=draws, seed=_checked_seed(seed))
 
 
 def _middle(d: Deployment, threshold: float, draws: int) -> Point:

@@ -1,1 +1,1 @@
-"""Fits of the model's numbers to measurements, the files that keep them, and how well they predict."""
+"""The model held against measurements: fits and the files that keep them, predictions beside what was measured."""

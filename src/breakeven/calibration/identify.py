@@ -108,7 +108,13 @@ MEASUREMENTS: dict[str, tuple[str, ...]] = {
     "prefix.bookkeeping": ("prefix_off",),
 }
 """Parameter to the runs that tell it apart, the most telling first."""
-BY_SECTION = {"weights": ("formats",), "kv": ("cache_formats",), "speculation": ("rounds",), "parallel": ("spreads",), "offset": ("repeats",)}
+BY_SECTION = {
+    "weights": ("formats",),
+    "kv": ("cache_formats",),
+    "speculation": ("rounds",),
+    "parallel": ("spreads",),
+    "offset": ("repeats",),
+}
 
 
 def asked_for(name: str) -> tuple[str, ...]:

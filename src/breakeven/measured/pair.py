@@ -8,6 +8,7 @@ from typing import Protocol
 
 from breakeven.draws import Draws
 from breakeven.evaluator import Noise
+from breakeven.messages import Message
 from breakeven.spec.deployment import Deployment
 from breakeven.stats import Array
 
@@ -39,6 +40,8 @@ class Pair:
     speed: Speed
     on_speed: Speed | None = None
     """How the other arm is measured where it differs (batching: another number of clients)."""
+    doubt: Message | None = None
+    """Why the row is kept out of fits (a contradictory ratio, a duplicate); it is answered all the same."""
     sigma_row: str = ""
     """Row of the lever's model-form sigma that applies."""
     notes: Mapping[str, str] = field(default_factory=dict)

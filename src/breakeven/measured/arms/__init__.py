@@ -1,0 +1,1 @@
+"""One file a lever: how a row that measures it becomes two arms."""

@@ -1,0 +1,78 @@
+"""Which engine a phrase names, and its version: stated, told by a date or an era, or the one taken where none is stated."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from functools import cache
+
+from breakeven.catalog_files import HERE, index, our_names
+from breakeven.measured.words._spelling import SEVERAL, plain, refused, stated, table
+
+NUMBER = re.compile(r"~?\bv?(\d+(?:\.\d+)+(?:[-.]?(?:rc|post|dev|pre)[\w.]*)*)", re.IGNORECASE)
+NIGHTLY = re.compile(r"\b(nightly|main|master|latest)\b[\w.-]*", re.IGNORECASE)
+DATE = re.compile(r"\b(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*[\s-]*(20\d\d)\b", re.IGNORECASE)
+BUILD = re.compile(r"\bb(\d{3,5})\b")
+MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+
+
+def engine(text: str, version: str = "") -> tuple[str, str]:
+    """Name and version of the engine that a phrase names; ``version`` is a column of its own where there is one."""
+    phrase = stated(text, "engine")
+    if SEVERAL.search(phrase):
+        raise refused("two_named", field="engine", text=phrase)
+    if phrase.lower().startswith("kernel only"):
+        raise refused("kernel_only", field="engine", text=phrase)
+    name = _name(phrase)
+    rest = plain(f"{phrase} {version}", "engine")
+    return name, _version(name, rest)
+
+
+@cache
+def _names() -> tuple[tuple[str, str], ...]:
+    """Spellings, longest first, each with the name it stands for; empty where the engine is told apart and not modelled."""
+    ours = {name: name for name in our_names("engines")} | {str(alias): str(name) for alias, name in index().get("engines", {}).items()}
+    known = table("engines")
+    found = {**ours, **known["called"], **dict.fromkeys(known["other_engines"], "")}
+    return tuple(sorted(found.items(), key=lambda pair: (-len(pair[0]), pair[0])))
+
+
+def _name(phrase: str) -> str:
+    lowered = phrase.lower()
+    for spelling, name in _names():
+        if re.match(rf"{re.escape(spelling)}(?![a-z0-9]|-[a-z])", lowered):
+            if name and not _altered(lowered[len(spelling) :]):
+                return name
+            break
+    raise refused("engine_unknown", field="engine", text=phrase)
+
+
+def _altered(rest: str) -> bool:
+    """Whether words follow that make it another program than the released one."""
+    return any(re.search(rf"(?<![a-z]){re.escape(word)}(?![a-z])", rest) for word in table("engines")["altered"])
+
+
+def _version(name: str, rest: str) -> str:
+    for pattern in (BUILD, NUMBER):
+        if found := pattern.search(rest):
+            return found[1] if pattern is NUMBER else f"b{found[1]}"
+    if NIGHTLY.search(rest):
+        return "main"
+    if found := DATE.search(rest):
+        return _at(name, f"{found[2]}-{MONTHS.index(found[1].lower()) + 1:02d}")
+    eras = table("engines")["eras"].get(name, {})
+    era = next((str(number) for word, number in eras.items() if re.search(rf"\b{word}\b", rest, re.IGNORECASE)), None)
+    return era or _where_none_is_stated(name)
+
+
+def _at(name: str, month: str) -> str:
+    """The last release of an engine up to a month; where its releases are not known, the one taken where none is stated."""
+    releases = table("engines")["released"].get(name, {})
+    before = [str(releases[each]) for each in sorted(releases) if each <= month]
+    return before[-1] if before else _where_none_is_stated(name)
+
+
+@cache
+def _where_none_is_stated(name: str) -> str:
+    path = HERE / "engines" / f"{name}.toml"
+    return str(tomllib.loads(path.read_text(encoding="utf-8"))["version"]) if path.is_file() else "main"
