@@ -14,6 +14,7 @@ from breakeven.advisor import Question, advise_lever, best_arms, refusal_of
 from breakeven.boundaries import boundary as boundary_of
 from breakeven.calibration.backtest import DRAWS as BACKTEST_DRAWS
 from breakeven.calibration.backtest import Backtest
+from breakeven.calibration.calibrate import Calibrated
 from breakeven.checklist import checklist
 from breakeven.draws import Draws
 from breakeven.errors import InputError, UnknownNameError
@@ -245,6 +246,28 @@ def backtest(
 
     _check_arguments(THRESHOLD, draws)
     return held(read([paths] if isinstance(paths, (Path, str)) else paths), draws=draws, seed=_checked_seed(seed))
+
+
+def calibrate(
+    paths: Path | str | Sequence[Path | str],
+    *,
+    model: str | None = None,
+    hardware: str | None = None,
+    engine: str | None = None,
+    ship: str | None = None,
+    catalog_dirs: Sequence[Path | str] = (),
+) -> Calibrated:
+    """The model's numbers fitted to measurements in files: serving rows, or steps over width (``docs/guide/calibrate.md``).
+
+    ``model``, ``hardware`` and ``engine`` are said of rows that do not say them; ``ship`` names the shipped calibration that is made anew.
+    """
+    from breakeven import catalog
+    from breakeven.calibration.calibrate import calibrate as fitted
+    from breakeven.measured.steps import Stated
+
+    files = [Path(path) for path in ([paths] if isinstance(paths, (Path, str)) else paths)]
+    stated = Stated(model=model or "", device=hardware or "", engine=engine or "", folders=catalog.user_folders(catalog_dirs))
+    return fitted(files, stated, ship=ship)
 
 
 def _middle(d: Deployment, threshold: float, draws: int) -> Point:

@@ -212,18 +212,7 @@ def schema(
     if not folder.is_dir():
         raise InputError("no_reference_folder", path=str(folder))
     for name in document.PUBLISHED:
-        _write(folder / name, json.render(document.json_schema(name)))
-
-
-def _write(path: Path, words: str) -> None:
-    """Write a whole file or leave the one that is there."""
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        unfinished.write_text(words, encoding="utf-8")
-        unfinished.replace(path)
-    except OSError as error:
-        unfinished.unlink(missing_ok=True)
-        raise InputError("cannot_write", path=str(path), reason=error.strerror or "") from None
+        streams.write_file(folder / name, json.render(document.json_schema(name)))
 
 
 def _flags(params: Mapping[str, Any]) -> dict[str, object]:

@@ -110,10 +110,10 @@ def shipped() -> Mapping[str, Mapping[str, Any]]:
 
 
 @cache
-def shipped_values() -> Mapping[str, float]:
-    """What the shipped calibrations found; of a deployment that none of them saw, with the deviations of such ones."""
+def shipped_values(without: str = "") -> Mapping[str, float]:
+    """What the shipped calibrations found, but for one that is made anew; with the deviations of a deployment that none of them saw."""
     found: dict[str, float] = {}
-    for sheet in shipped().values():
+    for sheet in (sheet for name, sheet in shipped().items() if name != without):
         found |= {name: float(entry["value"]) for name, entry in sheet.get("parameters", {}).items()}
         found |= {f"offset.{name}": float(value) for name, value in sheet.get("residual", {}).get("none", {}).items()}
     return found

@@ -9,7 +9,7 @@ from math import exp, log
 import numpy as np
 
 from breakeven.calibration.fitted import Estimate, Fit, Residual
-from breakeven.efficiencies import fitted_values, parameters, prior_values, table
+from breakeven.efficiencies import parameters, prior_values, shipped_values, table
 from breakeven.evaluator import Point, evaluate
 from breakeven.measured.run import Run
 from breakeven.spec.calibration import Calibration
@@ -32,14 +32,14 @@ class _Target:
     measured_s: float
 
 
-def fit_runs(runs: Sequence[Run]) -> Fit:
+def fit_runs(runs: Sequence[Run], without: str = "") -> Fit:
     """The step, prefill and TTFT numbers fitted to absolute rows."""
     from scipy.optimize import least_squares
 
     targets = [_Target(run=run, quantity="tpot", measured_s=run.tpot_s) for run in runs]
     targets += [_Target(run=run, quantity="ttft", measured_s=run.ttft_s) for run in runs if run.ttft_s is not None]
     names = [name for name in sorted(set(parameters().values())) if name.partition(".")[0] in SECTIONS]
-    before = {name: _before(name) for name in names}
+    before = {name: _before(name, without) for name in names}
     start = np.log([before[name][0] for name in names])
     spread = np.array([log(high / low) / (2 * Q95) for _, low, high in before.values()])
     sigma = np.array([WITHIN[target.quantity] for target in targets])
@@ -78,9 +78,9 @@ def fit_runs(runs: Sequence[Run]) -> Fit:
     )
 
 
-def _before(name: str) -> tuple[float, float, float]:
+def _before(name: str, without: str) -> tuple[float, float, float]:
     section, _, rest = name.partition(".")
-    value, entry = float(fitted_values(None).get(name, prior_values()[name])), table("prior")[section][rest]
+    value, entry = shipped_values(without).get(name, prior_values()[name]), table("prior")[section][rest]
     low, high = float(entry.get("low", value / 2)), float(entry.get("high", value * 2))
     return value, max(min(low, value), value / WIDEST), max(high, value * 1.01)
 
