@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import PurePath
 
 from rich.console import RenderableType
 from rich.text import Text
@@ -12,13 +13,13 @@ from breakeven.canvas import DIM, folded, glued, grid, indented, rule
 from breakeven.messages import say
 from breakeven.units import significant, time_text
 
-NUMBERS = (26, 12, 24, 12, 6, None)
-ROWS = (34, 8, 12, 12, None)
+NUMBERS = (27, 11, 23, 11, 7, None)
+ROWS = (None, 8, 11, 11, 9)
 GROUPS = (None, 6, 6, 8, 8, 8)
 TIMES = "_s"
 REASONS = 12
 GROUPS_SHOWN = 12
-WIDTH = 96
+WIDTH = 84
 
 
 def blocks(document: CalibrateDocument, verbose: bool) -> Iterator[RenderableType]:
@@ -85,7 +86,9 @@ def _residuals(document: CalibrateDocument, verbose: bool) -> Iterator[Renderabl
     for row in document.worst:
         error = say("calibrate.error", language, error=row.log_error)
         times = (time_text(row.measured_s), time_text(row.predicted_s))
-        yield _line([f"{row.id}", _named(row.quantity, language), *times, f"{error}   {row.where}"], ROWS)
+        place = PurePath(row.where).name
+        name = place if row.id == row.where else f"{row.id} ({place})"
+        yield _line([name, _named(row.quantity, language), *times, error], ROWS)
     yield glued("")
 
 
@@ -130,7 +133,7 @@ def _left(document: CalibrateDocument, verbose: bool) -> Iterator[RenderableType
     yield _title("left_out", language, rows=_left_out(document))
     shown = document.left_out if verbose else document.left_out[:REASONS]
     for reason in shown:
-        places = ", ".join(reason.places[:3]) + (", …" if reason.rows > 3 else "")
+        places = ", ".join(PurePath(place).name for place in reason.places[:3]) + (", …" if reason.rows > 3 else "")
         yield indented(glued(say("calibrate.reason", language, rows=reason.rows, sentence=reason.sentence, places=places)))
     if len(document.left_out) > len(shown):
         yield indented(glued(say("calibrate.more_reasons", language, count=len(document.left_out) - len(shown)), style=DIM))

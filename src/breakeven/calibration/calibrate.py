@@ -13,7 +13,7 @@ from pathlib import Path
 
 from breakeven.calibration.document import calibration_file, file_read
 from breakeven.calibration.fitted import Fit
-from breakeven.calibration.identify import Tied, Undetermined, tied, to_measure, undetermined
+from breakeven.calibration.identify import Tied, Undetermined, concerns, tied, to_measure, undetermined
 from breakeven.calibration.measurements import commands_of
 from breakeven.errors import InputError
 from breakeven.measured.curves import Drawn, curves_of
@@ -72,7 +72,9 @@ def calibrate(paths: Sequence[Path], stated: Stated, *, ship: str | None = None)
         groups=len({run.group for run in rows.runs}),
         left_out=dict(sorted(Counter(row.reason.key for row in rows.left_out).items())),
     )
-    open_, pairs = undetermined(fit), tied(fit)
+    seen = [run.deployment for run in rows.runs]
+    open_ = tuple(one for one in undetermined(fit) if concerns(one.name, seen))
+    pairs = tied(fit)
     most = max(rows.runs, key=lambda run: sum(other.group == run.group for other in rows.runs))
     wanted = to_measure([one.name for one in open_], pairs)
     return Calibrated(

@@ -23,12 +23,12 @@ def file_read(path: Path, rows: int) -> FileRead:
 
 
 def calibration_file(fit: Fit | None, curves: Sequence[Drawn], made: Made, files: Sequence[FileRead]) -> CalibrationFile:
-    """The document of a fit and of the curves beside it."""
+    """The document of a fit and of the curves beside it: numbers that some row bears on, since others are only what they were."""
     estimates = fit.estimates if fit is not None else {}
     return CalibrationFile(
         made=made,
         files=tuple(sorted(files, key=lambda one: one.name)),
-        parameters={name: _parameter(estimates[name]) for name in sorted(estimates)},
+        parameters={name: _parameter(estimates[name]) for name in sorted(estimates) if estimates[name].rows},
         residual=fit.deviations if fit is not None else {},
         deployments=fit.deployments if fit is not None else (),
         curves=tuple(drawn.curve for drawn in curves),

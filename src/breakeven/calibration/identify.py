@@ -10,6 +10,7 @@ from math import log
 import numpy as np
 
 from breakeven.calibration.fitted import Estimate, Fit
+from breakeven.spec.deployment import Deployment
 from breakeven.stats import Array
 
 NARROWED = 0.8
@@ -125,6 +126,18 @@ def asked_for(name: str) -> tuple[str, ...]:
     """
     bare = name.split(".", 2)[2] if name.startswith("scale.") else name
     return MEASUREMENTS.get(bare, BY_SECTION.get(bare.partition(".")[0], ("two_points",)))
+
+
+def concerns(name: str, deployments: Sequence[Deployment]) -> bool:
+    """Whether a parameter is anything to these deployments: experts, latent attention, links and speculation where there are some."""
+    bare = name.split(".", 2)[2] if name.startswith("scale.") else name
+    if "expert" in bare or "moe" in bare:
+        return any(d.model.experts is not None for d in deployments)
+    if "mla" in bare:
+        return any(group.kind == "mla" for d in deployments for group in d.model.attention)
+    if "allreduce" in bare or "link" in bare:
+        return any(d.hardware.count > d.replicas for d in deployments)
+    return not bare.startswith("speculation") or any(d.engine.speculative is not None for d in deployments)
 
 
 def to_measure(names: Sequence[str], pairs: Sequence[Tied]) -> dict[str, tuple[str, ...]]:
