@@ -104,6 +104,8 @@ class CalibrateDocument(Struct, frozen=True, kw_only=True):
     files: list[CalibrateFile]
     rows: int
     groups: int
+    pairs: int
+    """Pairs of a lever among the rows, which no fit of times takes."""
     parameters: list[CalibrateParameter]
     deviations: dict[str, dict[str, float]]
     residuals: list[CalibrateGroup]

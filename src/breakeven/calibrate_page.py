@@ -26,11 +26,13 @@ def blocks(document: CalibrateDocument, verbose: bool) -> Iterator[RenderableTyp
     """What there is to show, in its order."""
     language = document.language
     yield glued(say("calibrate.headline", language, rows=document.rows, groups=document.groups, left_out=_left_out(document)))
+    if document.pairs:
+        yield glued(say("calibrate.pairs", language, pairs=document.pairs))
     yield rule()
     yield from _parameters(document)
     yield from _residuals(document, verbose)
     yield from _curves(document)
-    yield from _open(document)
+    yield from _open(document, verbose)
     yield from _left(document, verbose)
     if document.written is not None:
         yield glued(say("calibrate.written", language, path=document.written))
@@ -109,7 +111,7 @@ def _curves(document: CalibrateDocument) -> Iterator[RenderableType]:
         yield glued("")
 
 
-def _open(document: CalibrateDocument) -> Iterator[RenderableType]:
+def _open(document: CalibrateDocument, verbose: bool) -> Iterator[RenderableType]:
     language = document.language
     if document.undetermined:
         yield _title("undetermined", language)
@@ -122,7 +124,10 @@ def _open(document: CalibrateDocument) -> Iterator[RenderableType]:
         yield _title("to_measure", language)
     for one in document.measure_next:
         yield indented(glued(say("calibrate.run", language, sentence=one.sentence, parameters=", ".join(one.parameters))))
-        yield from (indented(glued(folded(command, WIDTH), style=DIM), 2) for command in one.commands)
+        shown = one.commands if verbose else one.commands[:1]
+        yield from (indented(glued(folded(command, WIDTH), style=DIM), 2) for command in shown)
+        if len(one.commands) > len(shown):
+            yield indented(glued(say("calibrate.more_commands", language, count=len(one.commands) - len(shown)), style=DIM), 2)
     yield glued("")
 
 

@@ -64,6 +64,7 @@ def compose(found: Calibrated, language: Language = "en", written: str | None = 
         files=[CalibrateFile(name=file.name, rows=file.rows, sha256=file.sha256) for file in found.document.files],
         rows=made.rows,
         groups=made.groups,
+        pairs=found.pairs,
         parameters=list(_parameters(found)),
         deviations={level: {name: sure(value) for name, value in of.items()} for level, of in found.document.residual.items()},
         residuals=_groups(found.fit.residuals),

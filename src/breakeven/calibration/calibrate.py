@@ -46,6 +46,8 @@ class Calibrated:
     to_measure: tuple[ToMeasure, ...]
     left_out: tuple[Skipped, ...]
     """Rows that are in no fit, each with the reason."""
+    pairs: int
+    """Pairs of a lever among the rows: of those, backtests are made."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +55,7 @@ class _Rows:
     runs: tuple[Run, ...]
     curves: tuple[Drawn, ...]
     left_out: tuple[Skipped, ...]
+    pairs: int
     counted: dict[Path, int]
 
 
@@ -85,6 +88,7 @@ def calibrate(paths: Sequence[Path], stated: Stated, *, ship: str | None = None)
         tied=pairs,
         to_measure=tuple(ToMeasure(run=run, parameters=names, commands=commands_of(run, most.deployment)) for run, names in wanted.items()),
         left_out=rows.left_out,
+        pairs=rows.pairs,
     )
 
 
@@ -118,6 +122,7 @@ def _read(paths: Sequence[Path], stated: Stated) -> _Rows:
         runs=runs,
         curves=tuple(curves_of(steps)),
         left_out=tuple({each.where: each for each in lost}.values()),
+        pairs=len(found.sound.pairs) if found else 0,
         counted={path: _rows(table) for path, table in tables.items()},
     )
 

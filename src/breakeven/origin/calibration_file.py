@@ -28,15 +28,15 @@ KEYS = ("schema", "made", "files", "parameters", "residual", "deployments", "cur
 
 def read_calibration(path: Path) -> CalibrationFile:
     """A calibration from its file."""
-    table = read_deployment(path)
-    if table.get("schema") != CALIBRATION_SCHEMA:
-        raise InputError("calibration_schema", path=str(path), schema=CALIBRATION_SCHEMA, given=shown(str(table.get("schema", ""))))
-    return parse_calibration(table, path.name)
+    return parse_calibration(read_deployment(path), path.name)
 
 
 def parse_calibration(table: Mapping[str, Any], name: str) -> CalibrationFile:
     """A calibration from its table."""
     where = f"{name}: "
+    if table.get("schema") != CALIBRATION_SCHEMA:
+        given = shown(str(table.get("schema", "")))
+        raise InputError("calibration_schema", path=name, schema=CALIBRATION_SCHEMA, given=given)
     refuse_unknown(table, KEYS, where)
     return CalibrationFile(
         made=_made(_table(table, "made", where), f"{where}made."),
