@@ -23,6 +23,7 @@ from breakeven.spec.model import TENSOR_CLASSES, Attention, Model, Parameters, S
 ROOT = Path(__file__).resolve().parents[1]
 SHARED = Path(os.environ.get("BREAKEVEN_SHARED") or ROOT.parent / "shared")
 FOLDER = ROOT / "src/breakeven/catalog/models"
+FURTHER = ROOT / "tools/further_models.toml"
 
 # Entry to the ids that serve the same weights at the same context, beyond those of the table.
 MORE_IDS: Mapping[str, tuple[str, ...]] = {
@@ -68,8 +69,12 @@ MORE_IDS: Mapping[str, tuple[str, ...]] = {
 }
 # Rows below high confidence that published measurements are about.
 MEDIUM: tuple[str, ...] = ("bloom-176b",)
-# Ids of the table whose context length is not the entry's.
-OTHER_CONTEXT = {"Qwen/Qwen3-4B-Instruct-2507", "Qwen/Qwen3-Coder-30B-A3B-Instruct", "microsoft/Phi-4-reasoning"}
+# Ids of the table's rows whose context length is not the entry's.
+OTHER_CONTEXT: Mapping[str, str] = {
+    "Qwen/Qwen3-4B-Instruct-2507": "qwen3-4b",
+    "Qwen/Qwen3-Coder-30B-A3B-Instruct": "qwen3-30b-a3b",
+    "microsoft/Phi-4-reasoning": "phi-4",
+}
 REQUANTISED = re.compile(r"-(NV)?FP[48]$")
 CONFIRMED = "confirmed in public repositories"
 
@@ -77,12 +82,19 @@ CONFIRMED = "confirmed in public repositories"
 def main() -> None:
     """Write the entry of every row that is well founded and that the parser reads; say which are left out, and why."""
     rows = [json.loads(line) for line in (SHARED / "reference/models.jsonl").read_text(encoding="utf-8").splitlines()]
+    rows += further()
     chosen = [row for row in rows if row["confidence"] == "high" or row["name"] in MEDIUM]
     written = {row["name"] for row in chosen if _write(row)}
     for old in FOLDER.glob("*.toml"):
         if old.stem not in written:
             old.unlink()
     print(f"{len(written)} entries, {len(chosen) - len(written)} left out, {len(rows) - len(chosen)} not well founded")
+
+
+def further() -> list[dict[str, Any]]:
+    """Rows that the table lacks, in its form."""
+    plain = {"quantization_config": None, "draft_heads": [], "draft_heads_basis": "", "confidence": "high"}
+    return [{"name": name, **plain, **row} for name, row in tomllib.loads(FURTHER.read_text(encoding="utf-8")).items()]
 
 
 def _write(row: Mapping[str, Any]) -> bool:
@@ -166,7 +178,7 @@ def _from_columns(row: Mapping[str, Any]) -> Model:
 
 def _lines(row: Mapping[str, Any], more: tuple[str, ...]) -> Iterator[str]:
     model = _model(row)
-    ids = [name for name in row["hf_ids"] if not REQUANTISED.search(name) and name not in OTHER_CONTEXT]
+    ids = [name for name in row["hf_ids"] if not REQUANTISED.search(name) and OTHER_CONTEXT.get(name) != row["name"]]
     heads = _draft_heads(row)
     yield f"family = {_word(model.family)}"
     yield f"hf_ids = {_list([*ids, *more])}"

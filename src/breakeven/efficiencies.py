@@ -35,6 +35,7 @@ class Efficiencies:
     link_efficiency: Array | float
     alltoall_s: Array | float
     network_efficiency: Array | float
+    expert_imbalance: Array | float
     logit_bytes: Array | float
     prefill_mfu_dense: Array | float
     prefill_mfu_experts: Array | float

@@ -218,7 +218,9 @@ def _open(x: Setting, *, exact: bool) -> Solved:
     rate = 0.0 if x.demand.rate is None else x.demand.rate
     limit: Array | float = np.inf if x.pool is None else x.pool.max_rate / x.deployment.replicas
     asked, rate = rate, np.minimum(rate, limit) if x.pool is not None else rate
-    found = solver(x.step, x.tau, rate, x.output, x.cap, x.prompts.interference_s)
+    # A calibration's candidates may be in the step alone: the solvers take their shape from the cap.
+    cap = np.broadcast_to(x.cap, np.broadcast_shapes(np.shape(x.cap), np.shape(x.step(x.cap))))
+    found = solver(x.step, x.tau, rate, x.output, cap, x.prompts.interference_s)
     decode = np.maximum(x.output - 1, 0.0) * found.tpot_s
     step_s = x.step(found.batch)
     others, ttft = found.batch, np.zeros_like(step_s)

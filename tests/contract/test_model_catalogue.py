@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from make_model_entries import further
 
 from breakeven import catalog
 from breakeven.errors import InputError
@@ -31,7 +32,7 @@ def table(path: Path) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def rows(shared: Path) -> Mapping[str, dict[str, Any]]:
     lines = (shared / "reference/models.jsonl").read_text(encoding="utf-8").splitlines()
-    return {row["name"]: row for row in map(json.loads, lines)}
+    return {row["name"]: row for row in (*map(json.loads, lines), *further())}
 
 
 def plain_attention(model: Model) -> int:

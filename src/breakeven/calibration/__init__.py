@@ -1,1 +1,1 @@
-"""The model held against measurements: fits and the files that keep them, predictions beside what was measured."""
+"""Fits of the efficiencies to measurements, what is left over, and how well both predict what they have not seen."""

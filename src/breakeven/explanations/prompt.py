@@ -58,7 +58,7 @@ def _linear(p: Point, d: Deployment, new: float, prompts: int) -> str:
     if plain:
         return f"{number(new)}·({dense} + {routed})" if routed else f"{number(new)}·{dense}"
     cut = f"{number(new)}/{s.layout.prefill_context}·{dense}"
-    return f"({cut} + {number(prefill.expert_rows_of(s, new, prompts))}·{routed})" if routed else cut
+    return f"({cut} + {number(prefill.expert_rows_of(s, p.efficiencies, new, prompts))}·{routed})" if routed else cut
 
 
 def _per_token(p: Point, d: Deployment) -> tuple[str, str]:

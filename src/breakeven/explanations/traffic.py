@@ -70,8 +70,9 @@ def _coverage(p: Point, experts: Experts) -> list[Line]:
     numbers = f"1 − (1 − {experts.top_k}/{experts.count})^({number(staged)}·(1 + {number(sharing)}·({p.rows} − 1)))"
     found = [line("coverage", "bandwidth.coverage", "1 − (1 − top_k/E)^(b·(1 + ν·(r − 1)))", numbers, awake, "number")]
     if devices > 1:
-        spread = f"{number(expected_maximum(devices))}·({number(awake)}·(1 − {number(awake)})·{devices}/{experts.count})^0.5"
-        formula = "min(1, p + m(G)·√(p·(1 − p)·G/E)), p = coverage"
+        seen = number(middle(p.efficiencies.expert_imbalance))
+        spread = f"{seen}·{number(expected_maximum(devices))}·({number(awake)}·(1 − {number(awake)})·{devices}/{experts.count})^0.5"
+        formula = "min(1, p + u·m(G)·√(p·(1 − p)·G/E)), p = coverage"
         found.append(line("busiest", "bandwidth.busiest", formula, f"min(1, {number(awake)} + {spread})", covered(p), "number"))
         found.append(_load(p, experts, staged))
     return found
@@ -80,9 +81,10 @@ def _coverage(p: Point, experts: Experts) -> list[Line]:
 def _load(p: Point, experts: Experts, staged: float) -> Line:
     """Rows of the busiest device over the mean."""
     devices, rows = p.shard.layout.expert_parallel, staged * p.rows
-    spread = f"{number(expected_maximum(devices))}·(({devices} − 1)/({number(rows)}·{experts.top_k}))^0.5"
+    seen = number(middle(p.efficiencies.expert_imbalance))
+    spread = f"{seen}·{number(expected_maximum(devices))}·(({devices} − 1)/({number(rows)}·{experts.top_k}))^0.5"
     numbers = f"min({devices}, {number(p.shard.expert_skew)}·(1 + {spread}))"
-    formula = "min(G, s·(1 + m(G)·√((G − 1)/(n·top_k))))"
+    formula = "min(G, s·(1 + u·m(G)·√((G − 1)/(n·top_k))))"
     return line("load", "bandwidth.load", formula, numbers, middle(expert_rows(p.cost, staged)) / rows, "number")
 
 

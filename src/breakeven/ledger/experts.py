@@ -20,11 +20,11 @@ def expected_maximum(count: int) -> float:
     return 0.0 if count <= 1 else NormalDist().inv_cdf((count - 0.375) / (count + 0.25))
 
 
-def busiest_coverage(coverage: Array | float, experts: int, devices: int) -> Array | float:
-    """Share of its experts that the busiest of ``devices`` reads: p + m(G)·√(p·(1 − p)/(E/G)), at most 1.
+def busiest_coverage(coverage: Array | float, experts: int, devices: int, imbalance: Array | float = 1.0) -> Array | float:
+    """Share of its experts that the busiest of ``devices`` reads: p + u·m(G)·√(p·(1 − p)/(E/G)), at most 1.
 
     Each device has E/G experts, each awake with the chance p: the mean of the largest of G binomial counts, taken as normal. With many
-    rows p is 1 and so is the busiest.
+    rows p is 1 and so is the busiest. u is the share of that imbalance which is seen in step times: 1 by the counts alone.
 
     >>> round(float(busiest_coverage(0.5, 256, 8)), 3), float(busiest_coverage(1.0, 256, 8)), float(busiest_coverage(0.3, 256, 1))
     (0.627, 1.0, 0.3)
@@ -32,12 +32,12 @@ def busiest_coverage(coverage: Array | float, experts: int, devices: int) -> Arr
     if devices <= 1:
         return coverage
     share = np.asarray(coverage)
-    spread = expected_maximum(devices) * np.sqrt(share * (1.0 - share) * devices / experts)
+    spread = imbalance * expected_maximum(devices) * np.sqrt(share * (1.0 - share) * devices / experts)
     return np.asarray(np.minimum(share + spread, 1.0))
 
 
-def busiest_load(rows: Array | float, top_k: int, devices: int, skew: Array | float) -> Array | float:
-    """Rows times experts of the busiest device over the mean: s·(1 + m(G)·√((G − 1)/(n·top_k))), at most G.
+def busiest_load(rows: Array | float, top_k: int, devices: int, skew: Array | float, imbalance: Array | float = 1.0) -> Array | float:
+    """Rows times experts of the busiest device over the mean: s·(1 + u·m(G)·√((G − 1)/(n·top_k))), at most G.
 
     n·top_k balls in G bins under even routing: counts of mean μ and variance μ·(1 − 1/G), the largest of G of them taken as normal (Raab
     and Steger 1998 for the form); times the skew of the routing itself, which no number of rows evens out.
@@ -47,7 +47,7 @@ def busiest_load(rows: Array | float, top_k: int, devices: int, skew: Array | fl
     """
     if devices <= 1:
         return 1.0
-    spread = expected_maximum(devices) * np.sqrt((devices - 1) / (np.maximum(rows, 1e-9) * top_k))
+    spread = imbalance * expected_maximum(devices) * np.sqrt((devices - 1) / (np.maximum(rows, 1e-9) * top_k))
     return np.asarray(np.minimum(skew * (1.0 + spread), float(devices)))
 
 

@@ -42,7 +42,7 @@ def prompt_flop(s: Shard, new: Array | float, prompt_tokens: Array | float) -> A
     return new * (s.dense_flop_per_row / s.layout.prefill_context + s.expert_flop_per_row) + attention_flop(s, new, prompt_tokens)
 
 
-def expert_rows_of(s: Shard, new: Array | float, prompts: int = 1) -> Array | float:
+def expert_rows_of(s: Shard, e: Efficiencies, new: Array | float, prompts: int = 1) -> Array | float:
     """Rows that one prompt brings to the experts of a device, counted for all devices that share them: ``prompts`` ranks have one each.
 
     Under expert parallelism the busiest device has more than the mean.
@@ -50,7 +50,7 @@ def expert_rows_of(s: Shard, new: Array | float, prompts: int = 1) -> Array | fl
     rows = prompts * new
     if s.layout.expert_parallel == 1 or s.model.experts is None:
         return rows
-    return rows * experts.busiest_load(rows, s.model.experts.top_k, s.layout.expert_parallel, s.expert_skew)
+    return rows * experts.busiest_load(rows, s.model.experts.top_k, s.layout.expert_parallel, s.expert_skew, e.expert_imbalance)
 
 
 def linear_s(s: Shard, e: Efficiencies, new: Array | float, prompts: int = 1) -> Array | float:
@@ -58,7 +58,7 @@ def linear_s(s: Shard, e: Efficiencies, new: Array | float, prompts: int = 1) ->
     dense, routed = s.dense_prefill_compute_s / e.prefill_mfu_dense, s.expert_prefill_compute_s / e.prefill_mfu_experts
     if s.layout.devices == s.tensor_parallel * s.pipeline_parallel and s.layout.expert_parallel == 1:
         return new * (dense + routed)
-    return new / s.layout.prefill_context * dense + expert_rows_of(s, new, prompts) * routed
+    return new / s.layout.prefill_context * dense + expert_rows_of(s, e, new, prompts) * routed
 
 
 def shared_s(s: Shard, e: Efficiencies, new: Array | float, prompt_tokens: Array | float) -> Array | float:

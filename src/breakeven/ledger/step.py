@@ -65,6 +65,7 @@ class StepCost:
     """m(R)·(deviation of the contexts over their mean): how much more the slowest rank has cached, times √sequences."""
     expert_parallel: int = 1
     expert_skew: Array | float = 1.0
+    expert_imbalance: Array | float = 1.0
     draft_fixed_s: Array | float = 0.0
     draft_per_sequence_s: Array | float = 0.0
     """The host's part of a round, and the draft's cache."""
@@ -91,7 +92,7 @@ def on_a_rank(cost: StepCost, staged: Array | float) -> Array | float:
 def expert_coverage(cost: StepCost, staged: Array | float) -> Array | float:
     """Share of its experts that a device reads, the busiest where whole experts are dealt out; rows of all ranks wake them."""
     awake = bandwidth.coverage(bandwidth.effective_tokens(staged, cost.rows, cost.expert_sharing), cost.top_k, cost.experts)
-    return experts.busiest_coverage(awake, cost.experts, cost.expert_parallel)
+    return experts.busiest_coverage(awake, cost.experts, cost.expert_parallel, cost.expert_imbalance)
 
 
 def expert_rows(cost: StepCost, staged: Array | float) -> Array | float:
@@ -99,7 +100,7 @@ def expert_rows(cost: StepCost, staged: Array | float) -> Array | float:
     rows = staged * cost.rows
     if cost.expert_parallel == 1:
         return rows
-    return rows * experts.busiest_load(rows, cost.top_k, cost.expert_parallel, cost.expert_skew)
+    return rows * experts.busiest_load(rows, cost.top_k, cost.expert_parallel, cost.expert_skew, cost.expert_imbalance)
 
 
 def _experts_s(cost: StepCost, staged: Array | float) -> Array | float:
@@ -251,6 +252,7 @@ def step_cost(
         context_spread=spread_over_ranks(context_tokens, context_deviation, s.layout.ranks),
         expert_parallel=s.layout.expert_parallel,
         expert_skew=s.expert_skew,
+        expert_imbalance=e.expert_imbalance,
     )
 
 

@@ -38,11 +38,17 @@ def remove(d: Deployment) -> Deployment:
     return replace(d, engine=replace(d.engine, kv_cache_dtype="bf16"))
 
 
+def sigma_row(d: Deployment, off: Point, on: Point) -> str:
+    """The row of the sigma table: hardware formats are well known; formats unpacked in software are not; gains by room a little less."""
+    row = on.shard.kv.sigma
+    if limited_by(off) != "kv_pool":
+        return row
+    return max(("capacity_bound", row), key=lambda name: sigma_of("kv_quant", name, d))
+
+
 def sigma(d: Deployment, off: Point, on: Point) -> Sigma:
-    """Hardware formats are well known; formats unpacked in software are not; gains by room a little less."""
-    found = sigma_of("kv_quant", on.shard.kv.sigma, d)
-    if limited_by(off) == "kv_pool":
-        found = max(found, sigma_of("kv_quant", "capacity_bound", d))
+    """Of the row that applies, on steps and prompts alike."""
+    found = sigma_of("kv_quant", sigma_row(d, off, on), d)
     return Sigma(step=found, prefill=found)
 
 

@@ -55,16 +55,18 @@ def remove(d: Deployment) -> Deployment:
     return replace(d, engine=replace(d.engine, quantization=None), model=replace(d.model, stored={}))
 
 
-def sigma(d: Deployment, off: Point, on: Point) -> Sigma:
-    """By kernel family; weight-only kernels are better known at batch 1, and nothing well where the pool binds."""
-    kernels = on.shard.kernels
-    kernel = kernels["experts"] if d.model.experts else kernels["mlp"]
-    row = kernel.sigma
-    if row == "weight_only" and float(np.median(on.batch)) <= 1.5:
-        row = "weight_only_batch_1"
-    found = sigma_of("weight_quant", row, d)
+def sigma_row(d: Deployment, off: Point, on: Point) -> str:
+    """The row of the sigma table: by kernel; weight-only kernels are better known at batch 1, nothing well where the pool binds."""
     if limited_by(off) == "kv_pool":
-        found = max(found, sigma_of("weight_quant", "capacity_bound", d))
+        return "capacity_bound"
+    kernels = on.shard.kernels
+    row = (kernels["experts"] if d.model.experts else kernels["mlp"]).sigma
+    return "weight_only_batch_1" if row == "weight_only" and float(np.median(on.batch)) <= 1.5 else row
+
+
+def sigma(d: Deployment, off: Point, on: Point) -> Sigma:
+    """Of the row that applies, on steps and prompts alike."""
+    found = sigma_of("weight_quant", sigma_row(d, off, on), d)
     return Sigma(step=found, prefill=found)
 
 

@@ -2,23 +2,38 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
-from breakeven.evaluator import evaluate
-from breakeven.measured import strings
+from breakeven import catalog
+from breakeven.evaluator import Point, evaluate
+from breakeven.kernels import SIXTEEN_BIT
+from breakeven.measured import words
 from breakeven.measured.pair import Speed
-from breakeven.measured.row import Row
+from breakeven.measured.reading import Reading, refused
+from breakeven.measured.speeds import REQUEST_RATE
+from breakeven.messages import Message
 from breakeven.spec.deployment import Deployment
 from breakeven.spec.engine import Engine
-from breakeven.spec.hardware import Hardware
+from breakeven.spec.hardware import Device, Hardware
+from breakeven.spec.model import Model
 from breakeven.spec.workload import Workload
 
 NO_CAP = 4096
 """Benchmarks raise the cap on sequences; none of them says where it stood."""
+EIGHT_BIT_CACHES = ("fp8", "nvfp4", "mxfp4", "mxfp4_weight_only")
+"""Checkpoints of 8- and 4-bit floats, which are served with an 8-bit cache (fits of public serving runs)."""
+ONE_BY_ONE = ("transformers",)
+"""Engines that launch kernels one by one."""
+MEMORY: Mapping[str, Mapping[str, float]] = {
+    "llamacpp": {"gpu_memory_utilization": 1.0, "runtime_reserve_bytes": 0.5e9},
+}
+SHARE = {"gpu_memory_utilization": 0.93, "runtime_reserve_bytes": 3e9}
+"""Of the devices' memory in fits of public serving runs; benchmarks do not state theirs."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,54 +44,68 @@ class Arms:
     on: Deployment
     speed: Speed
     regime: str
-    sigma_row: str
-    notes: Mapping[str, str] = field(default_factory=dict)
+    sigma_row: str = ""
+    notes: Mapping[str, Message] = field(default_factory=dict)
 
 
-def text(row: Row, name: str) -> str:
-    """A field as it is written, empty where it is absent."""
-    return row.fields.get(name, "").strip()
-
-
-def devices_used(parallelism: str) -> int:
-    """Tensor parallelism of a label; labels of mixtures lie (TP64 with moe 8 × 8 are 8 devices)."""
-    match = re.match(r"TP(\d+)(?: moe_tp(\d+) moe_ep(\d+) dp(\d+))?", parallelism)
-    if match is None:
-        if parallelism in ("none", "layer split") or "TP1 ->" in parallelism:
-            return 1
-        raise strings.refused("parallelism_unknown", written=parallelism)
-    tp, moe_tp, moe_ep, dp = (int(x) if x else 1 for x in match.groups())
-    if dp > 1 and tp != dp:
-        raise strings.refused("parallelism_unknown", written=parallelism)
-    return moe_tp if moe_tp == moe_ep and tp > 8 else tp
-
-
-def base(row: Row, *, engine: str = "", parallelism: str = "") -> Deployment:
+def base(
+    r: Reading, *, device: Device | None = None, split: words.Split | None = None, engine: tuple[str, str] | None = None
+) -> Deployment:
     """The row's model, device and engine; weights and cache in 16 bit, no lever on."""
-    device = strings.device(text(row, "hardware"))
-    model = strings.model(text(row, "model"))
-    name, version = strings.engine(engine or text(row, "engine"))
-    tp = devices_used(parallelism or text(row, "parallelism") or "TP1")
-    if name == "llamacpp" and device.memory_bytes is not None:
-        # Layers split over cards: the memory of all of them, the speed of one.
-        device = replace(device, memory_bytes=device.memory_bytes * int(text(row, "n_gpus") or 1))
-    settings = Engine(
-        name=name,
-        version=version,
-        tensor_parallel_size=tp,
-        max_num_seqs=NO_CAP,
-        kv_cache_dtype="bf16",
-        enable_prefix_caching=False,
-        kv_reserve="whole" if name == "trtllm" else "grow",
-        gpu_memory_utilization=0.93 if name != "llamacpp" else 1.0,
-        runtime_reserve_bytes=3e9 if name != "llamacpp" else 0.5e9,
-    )
-    return Deployment(
-        model=replace(model, stored={}, stored_bytes={}, kv_scheme=None),
-        hardware=Hardware(device=device, count=tp),
-        engine=settings,
-        workload=Workload(),
-    )
+    device, model = device or r.device(), r.model()
+    name, version = engine or r.engine()
+    lies = split or r.split()
+    settings: dict[str, Any] = {
+        "tensor_parallel_size": lies.tp,
+        "pipeline_parallel_size": lies.pp,
+        "data_parallel_size": lies.dp,
+        "enable_expert_parallel": lies.ep > 1,
+        "max_num_seqs": NO_CAP,
+        "kv_cache_dtype": "bf16",
+        "enable_prefix_caching": False,
+        "enforce_eager": name in ONE_BY_ONE,
+        **MEMORY.get(name, SHARE),
+    }
+    found = replace(_defaults(name, version, device.name), **settings)
+    plain = replace(model, stored={}, stored_bytes={}, kv_scheme=None)
+    return Deployment(model=plain, hardware=Hardware(device=device, count=lies.devices), engine=found, workload=Workload())
+
+
+@lru_cache(maxsize=256)
+def _defaults(name: str, version: str, device: str) -> Engine:
+    """An engine as it is when it is not told, by its entry where it has one."""
+    known = name in catalog.names("engines")
+    return catalog.engine(name, version, catalog.load("hardware", device)) if known else Engine(name=name, version=version)
+
+
+def served_as(r: Reading, d: Deployment) -> Deployment:
+    """The deployment with the row's own weights and cache, where the lever is another."""
+    family = weights(r, d)
+    cache = "fp8" if family in EIGHT_BIT_CACHES else "bf16"
+    if r.stated("kv_dtype"):
+        cache = words.kv_format(r.text("kv_dtype"))
+        r.understood("kv_format", "kv_dtype", cache)
+    elif family is not None:
+        r.assumed("cache", cache=cache)
+    return set_engine(d, quantization=family, kv_cache_dtype=cache)
+
+
+def weights(r: Reading, d: Deployment) -> str | None:
+    """The family of the row's weights; None in 16 bit. A model that is published in 4-bit floats alone is served in them."""
+    native = native_format(r.model())
+    if native is not None:
+        r.assumed("native", format=native)
+        return native
+    if not r.stated("weight_dtype"):
+        return None
+    family = words.weight_format(r.text("weight_dtype"), d.engine.name, d.model)
+    r.understood("weight_format", "weight_dtype", family)
+    return None if family in SIXTEEN_BIT else family
+
+
+def native_format(model: Model) -> str | None:
+    """The 4-bit float a model is published in, where it is not published in 16 bit."""
+    return next((kind for kind in model.stored.values() if kind == "mxfp4"), None)
 
 
 def set_engine(d: Deployment, **changes: object) -> Deployment:
@@ -94,7 +123,13 @@ def room_for(d: Deployment) -> float:
     return float(np.median(evaluate(d, exact=False).room.fits_sequences))
 
 
-def check_fits(d: Deployment) -> None:
-    """Refuse an arm that the memory ledger has no room for."""
-    if room_for(d) < 1.0:
-        raise strings.refused("does_not_fit", device=d.hardware.device.name, model=d.model.name)
+def check_runs(arms: Arms, *points: Point) -> None:
+    """Refuse arms that the memory ledger has no room for, and times of a server at its capacity.
+
+    Its queue grows for as long as the run lasts, which no row states.
+    """
+    d = arms.off
+    if any(float(np.median(point.room.fits_sequences)) < 1.0 for point in points):
+        raise refused("does_not_fit", device=d.hardware.device.name, count=d.hardware.count, model=d.model.name)
+    if d.workload.request_rate is not None and arms.speed is not REQUEST_RATE and any(np.any(point.saturated) for point in points):
+        raise refused("queue_without_bound")

@@ -1,75 +1,132 @@
-"""Metric and load of a row: the workload of an arm, and what is read off it."""
+"""Metric and load of a row: how each arm is loaded, and what is read off it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from breakeven.measured import speeds
-from breakeven.measured.conditions import room_for, text, under
+from breakeven.measured import speeds, words
+from breakeven.measured.conditions import room_for, under
 from breakeven.measured.pair import Speed
-from breakeven.measured.row import Row
-from breakeven.measured.strings import number, refused
+from breakeven.measured.reading import Reading, refused
 from breakeven.spec.deployment import Deployment
+from breakeven.stats import Range, Value
 
 AT_ONCE = 1.38
 """Requests over the mean batch of a run that starts with all of them (lever fit: 1.38 ± 7 %)."""
+UNSTATED_CONTEXT = Range(low=0.0, high=2048.0)
+"""Context of a single stream of which nothing is said."""
+MOST = "max that fits"
+"""Of a run that fills the memory."""
+RATES = ("output_throughput", "request_throughput", "total_throughput", "max_throughput", "speed_up")
+TIMES = {"tpot": speeds.DECODE, "decode_speed": speeds.DECODE, "ttft": speeds.FIRST_TOKEN, "e2e": speeds.REQUEST}
+PROMPTS = ("prefill_throughput", "prefill_time")
+Loaded = Callable[[Deployment], Deployment]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Measure:
-    """How an arm is loaded, and what is read off it; ``name`` is part of the regime."""
+    """How the arms are loaded, and what is read off them; ``name`` is part of the regime."""
 
     name: str
     speed: Speed
-    loaded: Callable[[Deployment], Deployment]
+    off: Loaded
+    on: Loaded
 
 
-def at_once(d: Deployment, requests: float, prompt: float, output: float) -> Deployment:
-    """All requests sent at the start: a decaying batch, its mean below the pool, never more than fits."""
-    one = under(d, batch=1.0, input_tokens=prompt, output_tokens=output)
-    return under(d, batch=max(min(requests / AT_ONCE, room_for(one)), 1.0), input_tokens=prompt, output_tokens=output)
-
-
-def as_many_as_fit(d: Deployment, prompt: float, output: float) -> Deployment:
-    """The batch that fills the memory."""
-    one = under(d, batch=1.0, input_tokens=prompt, output_tokens=output)
-    return under(d, batch=max(float(int(room_for(one))), 1.0), input_tokens=prompt, output_tokens=output)
-
-
-def measure(row: Row) -> Measure:
+def measure(r: Reading, load: words.Load | None = None) -> Measure:
     """What a row measures, by its metric first and its load second."""
-    metric, batch, setting = text(row, "metric"), text(row, "batch_or_concurrency"), text(row, "lever_setting")
-    prompt, output = text(row, "context_or_input_len"), text(row, "output_len")
-    if metric.startswith("decode speed") and "speed-up" not in metric:
-        context = number(prompt, "context") + number(output, "output") / 2
-        return Measure(name="decode", speed=speeds.DECODE, loaded=lambda d: under(d, batch=1.0, context_tokens=context))
-    if metric.startswith("prefill"):
-        tokens = number(prompt, "prompt")
-        return Measure(
-            name="prefill", speed=speeds.PROMPT, loaded=lambda d: under(d, concurrency=1.0, input_tokens=tokens, output_tokens=2.0)
-        )
-    i, o = number(prompt, "prompt"), number(output or (prompt if prompt.startswith("ShareGPT") else ""), "output")
-    if metric.startswith("offline") or "all requests at once" in setting or "all at once" in batch:
-        requests = number(batch, "requests")
-        return Measure(name="at once", speed=speeds.THROUGHPUT, loaded=lambda d: at_once(d, requests, i, o))
-    if metric.startswith("max achievable"):
-        return Measure(name="max that fits", speed=speeds.THROUGHPUT, loaded=lambda d: as_many_as_fit(d, i, o))
-    if metric.startswith("total throughput"):
-        return Measure(name="one request", speed=speeds.REQUEST, loaded=closed(1.0, i, o))
-    if metric.startswith("batch latency") or "batch 1 ->" in setting:
-        b = number(batch, "batch")
-        return Measure(name="static", speed=speeds.STATIC, loaded=lambda d: under(d, batch=b, input_tokens=i, output_tokens=o))
-    clients = closed(number(batch, "clients"), i, o)
-    if metric in ("median ITL", "mean TPOT", "TPOT"):
-        return Measure(name="tpot", speed=speeds.DECODE, loaded=clients)
-    if metric == "median TTFT":
-        return Measure(name="ttft", speed=speeds.FIRST_TOKEN, loaded=clients)
-    if "throughput" in metric or metric == "end-to-end speed-up":
-        return Measure(name="served", speed=speeds.THROUGHPUT, loaded=clients)
-    raise refused("metric_unknown", written=metric)
+    metric = r.metric()
+    if metric.kind in PROMPTS:
+        alone = _prompt(r, metric)
+        return Measure(name="prefill", speed=speeds.PROMPT, off=alone, on=alone)
+    load = load or r.load()
+    if metric.kind == "decode_speed" and load.kind in ("count", "batch"):
+        stream = _stream(r, load, metric)
+        return Measure(name="decode", speed=speeds.DECODE, off=stream, on=stream)
+    prompt, answer = r.lengths()
+    name, speed = _read_off(metric, load)
+    batched = metric.kind == "batch_latency"
+    if name == "at once":
+        r.assumed("mean_batch", factor=AT_ONCE)
+    off, on = (
+        _loaded("batch" if batched and kind == "count" else kind, count, prompt, answer)
+        for kind, count in ((load.kind, load.off), (load.on_kind or load.kind, load.on))
+    )
+    return Measure(name=name, speed=speed, off=off, on=on)
 
 
-def closed(clients: float, prompt: float, output: float) -> Callable[[Deployment], Deployment]:
+def _read_off(metric: words.Metric, load: words.Load) -> tuple[str, Speed]:
+    """Name and speed of a metric under a load."""
+    if metric.kind == "batch_latency" or "batch" in (load.kind, load.on_kind):
+        return "static", speeds.STATIC
+    if metric.kind in TIMES:
+        if load.kind in ("most", "at_once", "requests"):
+            raise refused("batch_not_known", metric=metric.kind)
+        return metric.kind, TIMES[metric.kind]
+    if metric.kind not in RATES:
+        raise refused("metric_not_predicted", metric=metric.kind)
+    if load.kind == "rate":
+        return "reached", speeds.REQUEST_RATE
+    if metric.kind == "total_throughput" and load.on == 1.0:
+        return "one request", speeds.REQUEST
+    names = {"at_once": "at once", "requests": "at once", "most": MOST}
+    return names.get(load.on_kind or load.kind, "served"), speeds.THROUGHPUT
+
+
+def _loaded(kind: str, count: float | None, prompt: Value, answer: Value) -> Loaded:
+    if kind == "most":
+        return lambda d: as_many_as_fit(d, prompt, answer)
+    if count is None:
+        raise refused("load_without_number")
+    if kind in ("at_once", "requests"):
+        return lambda d: at_once(d, count, prompt, answer)
+    if kind == "batch":
+        return lambda d: static(d, count, prompt, answer)
+    field = "request_rate" if kind == "rate" else "concurrency"
+    return lambda d: under(d, **{field: count}, input_tokens=prompt, output_tokens=answer)
+
+
+def _prompt(r: Reading, metric: words.Metric) -> Loaded:
+    """One prompt at a time, and no answer to speak of."""
+    tokens: Value = (
+        float(metric.tokens) if metric.tokens and not r.stated("context_or_input_len") else r.tokens("context_or_input_len", "input")
+    )
+    return lambda d: under(d, concurrency=1.0, input_tokens=tokens, output_tokens=2.0)
+
+
+def _stream(r: Reading, load: words.Load, metric: words.Metric) -> Loaded:
+    """Sequences decoding together at a mean context: that of the prompt and half of the answer."""
+    batch = load.on or 1.0
+    context: Value = UNSTATED_CONTEXT
+    if r.stated("context_or_input_len"):
+        prompt, answer = r.lengths()
+        if not isinstance(prompt, float) or not isinstance(answer, float):
+            return lambda d: under(d, batch=batch, input_tokens=prompt, output_tokens=answer)
+        context = prompt + answer / 2
+    else:
+        r.assumed("context", low=UNSTATED_CONTEXT.low, high=UNSTATED_CONTEXT.high)
+    return lambda d: under(d, batch=batch, context_tokens=context)
+
+
+def closed(clients: float, prompt: Value, answer: Value) -> Loaded:
     """So many clients that each wait for their answer."""
-    return lambda d: under(d, concurrency=clients, input_tokens=prompt, output_tokens=output)
+    return _loaded("clients", clients, prompt, answer)
+
+
+def at_once(d: Deployment, requests: float, prompt: Value, answer: Value) -> Deployment:
+    """All requests sent at the start: a decaying batch, its mean below the pool, never more than fits."""
+    one = under(d, batch=1.0, input_tokens=prompt, output_tokens=answer)
+    return replace(one, workload=replace(one.workload, batch=max(min(requests / AT_ONCE, room_for(one)), 1.0)))
+
+
+def as_many_as_fit(d: Deployment, prompt: Value, answer: Value) -> Deployment:
+    """The batch that fills the memory."""
+    one = under(d, batch=1.0, input_tokens=prompt, output_tokens=answer)
+    return replace(one, workload=replace(one.workload, batch=max(float(int(room_for(one))), 1.0)))
+
+
+def static(d: Deployment, batch: float, prompt: Value, answer: Value) -> Deployment:
+    """A batch as it is pinned; where it does not fit, as much of it as does, the rest waiting."""
+    one = under(d, batch=1.0, input_tokens=prompt, output_tokens=answer)
+    return replace(one, workload=replace(one.workload, batch=max(min(batch, room_for(one)), 1.0)))

@@ -43,8 +43,8 @@ class Pair:
     doubt: Message | None = None
     """Why the row is kept out of fits (a contradictory ratio, a duplicate); it is answered all the same."""
     sigma_row: str = ""
-    """Row of the lever's model-form sigma that applies."""
-    notes: Mapping[str, str] = field(default_factory=dict)
+    """Row of the lever's model-form sigma that applies; empty where the lever takes several together and tells it itself."""
+    notes: Mapping[str, Message] = field(default_factory=dict)
     """What was understood of each field, and what was assumed, as said to the reader."""
 
     def gain(self, draws: Draws, noise: Noise) -> Array:

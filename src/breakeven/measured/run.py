@@ -22,6 +22,8 @@ class Run:
     """The group with its version and date: runs made together."""
     tpot_s: float
     ttft_s: float | None
+    total: bool = False
+    """Whether the label can only count the devices of several workers."""
     doubt: Message | None = None
     """Why the row is kept out of fits (a twin contradicts it, its label counts the devices of two pools); it is answered all the same."""
     notes: Mapping[str, str] = field(default_factory=dict)

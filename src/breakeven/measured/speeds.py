@@ -16,6 +16,9 @@ from breakeven.stats import Array
 SLOPE_FROM, SLOPE_TO = 256.0, 125_000.0
 """Context tokens between which published slopes of a step's time were taken."""
 
+UNBOUNDED = 1e-9
+"""Next to nothing: the speed of a queue without bound, for each token a second of its capacity."""
+
 
 @dataclass(frozen=True)
 class Quantity:
@@ -44,6 +47,11 @@ def _inverse(time: Array | float | None) -> Array:
     return np.asarray(1.0 / np.asarray(np.nan if time is None else time, dtype=float))
 
 
+def _waited(p: Point, time: Array | None) -> Array:
+    """1 over a time that may have a wait in it. Both queues of two saturated arms grow without bound, as their capacities stand."""
+    return np.where(p.saturated, UNBOUNDED * p.throughput, _inverse(time))
+
+
 def _rate(p: Point) -> Array:
     return np.asarray(np.nan if p.request_rate is None else p.request_rate)
 
@@ -52,8 +60,8 @@ THROUGHPUT = Quantity("throughput", lambda p: p.throughput)
 """Output tokens a second of a closed loop, or of a batch as it is pinned with its prompts."""
 STATIC = Quantity("static", _static)
 DECODE = Quantity("decode", lambda p: _inverse(p.tpot_s))
-FIRST_TOKEN = Quantity("first_token", lambda p: _inverse(p.ttft_s))
-REQUEST = Quantity("request", lambda p: _inverse(p.e2e_s))
+FIRST_TOKEN = Quantity("first_token", lambda p: _waited(p, p.ttft_s))
+REQUEST = Quantity("request", lambda p: _waited(p, p.e2e_s))
 REQUEST_RATE = Quantity("request_rate", _rate)
 """Requests a second that are reached of those that are asked for."""
 PROMPT = Quantity("prompt", lambda p: _inverse(p.prefill_alone_s))

@@ -2,30 +2,44 @@
 
 from __future__ import annotations
 
+from breakeven.evaluator import evaluate
 from breakeven.kernels import kv_kernel
-from breakeven.measured import speeds, strings
-from breakeven.measured.conditions import Arms, base, set_engine, text, under
-from breakeven.measured.measures import measure
-from breakeven.measured.row import Row
+from breakeven.measured import speeds, words
+from breakeven.measured.conditions import Arms, base, served_as, set_engine, under
+from breakeven.measured.measures import MOST, Loaded, measure
+from breakeven.measured.reading import Reading, refused
+from breakeven.spec.deployment import Deployment
+from breakeven.statement import limited_by
 
 
-def arms(row: Row) -> Arms:
+def arms(r: Reading, also: Loaded) -> Arms:
     """The cache in 16 bit against the row's format, weights alike in both."""
-    name = {"fp8": "fp8", "int8": "int8"}.get(text(row, "kv_dtype"))
-    if name is None or "skip" in text(row, "lever_setting"):
-        raise strings.refused("cache_unknown", written=f"{text(row, 'kv_dtype')} {text(row, 'lever_setting')}")
-    d = base(row)
-    if d.model.name.startswith("gpt-oss"):
-        d = set_engine(d, quantization="mxfp4")
-    if text(row, "weight_dtype") == "fp8":
-        d = set_engine(d, quantization="fp8")
-    metric, sigma = text(row, "metric"), kv_kernel(name).sigma
-    if "slope" in metric:
-        off = under(d, batch=1.0, context_tokens=speeds.SLOPE_TO)
-        return Arms(off=off, on=set_engine(off, kv_cache_dtype=name), speed=speeds.context_slope, regime="traffic", sigma_row=sigma)
-    if metric == "ITL intercept":
-        off = under(d, batch=1.0, context_tokens=0.0)
-        return Arms(off=off, on=set_engine(off, kv_cache_dtype=name), speed=speeds.DECODE, regime="traffic", sigma_row=sigma)
-    how = measure(row)
-    off, on = how.loaded(d), how.loaded(set_engine(d, kv_cache_dtype=name))
-    return Arms(off=off, on=on, speed=how.speed, regime="traffic", sigma_row=sigma)
+    d = base(r)
+    off = set_engine(served_as(r, d), kv_cache_dtype="bf16")
+    on = also(turn_on(r, off))
+    metric = r.metric()
+    if metric.kind == "itl_slope":
+        off, on = (under(arm, batch=1.0, context_tokens=speeds.SLOPE_TO) for arm in (off, on))
+        return Arms(off=off, on=on, speed=speeds.context_slope, regime="traffic")
+    if metric.kind == "itl_intercept":
+        off, on = (under(arm, batch=1.0, context_tokens=0.0) for arm in (off, on))
+        return Arms(off=off, on=on, speed=speeds.DECODE, regime="traffic")
+    how = measure(r)
+    off, on = how.off(off), how.on(on)
+    regime = _regime(off, on, how.name)
+    return Arms(off=off, on=on, speed=how.speed, regime=regime, sigma_row="capacity_bound" if how.name == MOST else "")
+
+
+def turn_on(r: Reading, d: Deployment) -> Deployment:
+    """The deployment with the row's cache in fewer bits."""
+    if "skip" in r.text("lever_setting"):
+        raise refused("cache_of_some_layers")
+    family = words.kv_format(r.text("kv_dtype"))
+    r.understood("kv_format", "kv_dtype", family)
+    return set_engine(d, kv_cache_dtype=family)
+
+
+def _regime(off: Deployment, on: Deployment, name: str) -> str:
+    if kv_kernel(on.engine.kv_cache_dtype).sigma == "kv_software":
+        return "software"
+    return "capacity" if name == MOST or limited_by(evaluate(off)) == "kv_pool" else "traffic"

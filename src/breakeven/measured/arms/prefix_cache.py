@@ -2,32 +2,78 @@
 
 from __future__ import annotations
 
-import re
+from dataclasses import replace
 
-from breakeven.measured import speeds, strings
-from breakeven.measured.conditions import Arms, base, set_engine, text, under
-from breakeven.measured.row import Row
+from breakeven.measured import speeds, words
+from breakeven.measured.conditions import Arms, base, set_engine
+from breakeven.measured.measures import PROMPTS, Loaded, measure
+from breakeven.measured.reading import Reading, refused
+from breakeven.measured.row import NotUnderstood
+from breakeven.spec.deployment import Deployment
 
-LATENCIES = ("TTFT", "mean request latency", "first token time")
+WHOLE = 1.0
+PROMPT_ENGINE = ("vllm", "main")
+"""What the work of a prompt is taken from where an engine is not known: it is the device's more than the engine's."""
 
 
-def arms(row: Row) -> Arms:
+def arms(r: Reading, also: Loaded) -> Arms:
     """No prefix kept, against prefixes kept at the row's rate of hits."""
-    setting, metric = text(row, "lever_setting"), text(row, "metric")
-    share = re.search(r"(\d+)%\)?$", setting)
-    if share is None or "hit rate" in metric or metric in LATENCIES:
-        raise strings.refused("hits_unknown", written=f"{metric}, {setting}")
-    hits, prompt = float(share[1]) / 100, strings.number(text(row, "context_or_input_len"), "prompt")
-    # The paper's shape ran on 8 devices of a node.
-    parallelism = "TP8" if text(row, "parallelism") == "see paper" else ""
-    engine = "vLLM V1" if text(row, "engine").startswith("Mooncake") else text(row, "engine").split(" +")[0]
-    d = base(row, engine=engine, parallelism=parallelism)
-    rate = re.match(r"QPS (\d+)", text(row, "batch_or_concurrency"))
-    if rate:
-        output = strings.number(text(row, "output_len"), "output")
-        off = under(d, request_rate=float(rate[1]), input_tokens=prompt, output_tokens=output, prefix_hit_rate=hits)
-        speed, regime, sigma = speeds.REQUEST_RATE, "throughput", "step"
-    else:
-        off = under(d, concurrency=1.0, input_tokens=prompt, output_tokens=2.0, prefix_hit_rate=hits)
-        speed, regime, sigma = speeds.PROMPT_WORK, "prefill work", "prefill"
-    return Arms(off=off, on=set_engine(off, enable_prefix_caching=True), speed=speed, regime=regime, sigma_row=sigma)
+    metric = r.metric()
+    hits = words.hit_rate(r.text("lever_setting"))
+    r.understood("hit_rate", "lever_setting", hits)
+    if metric.kind in PROMPTS:
+        return _work(r, hits, also)
+    how = measure(r)
+    off = how.off(base(r))
+    off = with_hits(off, hits)
+    on = also(set_engine(off, enable_prefix_caching=True))
+    return Arms(off=off, on=on, speed=how.speed, regime="latency" if how.name in ("ttft", "e2e") else "throughput")
+
+
+def _work(r: Reading, hits: float, also: Loaded) -> Arms:
+    """The device time that a prompt takes."""
+    if hits == WHOLE:
+        raise refused("nothing_left_of_prompt")
+    if "cpu" in r.text("lever_setting").lower():
+        r.assumed("tier")
+    d = base(r, engine=_engine(r), split=_split(r))
+    off = with_hits(_prompts(r)(d), hits)
+    return Arms(
+        off=off, on=also(set_engine(off, enable_prefix_caching=True)), speed=speeds.PROMPT_WORK, regime="prefill work", sigma_row="prefill"
+    )
+
+
+def _prompts(r: Reading) -> Loaded:
+    return measure(r).off
+
+
+def with_hits(d: Deployment, hits: float) -> Deployment:
+    """The deployment under prompts of which a share stands in the cache, where one is kept."""
+    return replace(d, workload=replace(d.workload, prefix_hit_rate=hits))
+
+
+def _engine(r: Reading) -> tuple[str, str]:
+    try:
+        return r.engine()
+    except NotUnderstood:
+        r.assumed("prompt_engine", engine=PROMPT_ENGINE[0])
+        return PROMPT_ENGINE
+
+
+def _split(r: Reading) -> words.Split:
+    """As stated, else one model over all the devices of a node."""
+    try:
+        return r.split()
+    except NotUnderstood:
+        count = r.devices or _in_a_node(r)
+        r.assumed("node", count=count)
+        return words.Split(tp=count, devices=count)
+
+
+def _in_a_node(r: Reading) -> int:
+    text = r.text("hardware")
+    before, found, _ = text.partition(" per node")
+    count = before.rsplit("(", 1)[-1].strip()
+    if not found or not count.isdigit():
+        raise refused("devices_not_stated")
+    return int(count)

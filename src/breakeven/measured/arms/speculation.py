@@ -2,57 +2,99 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from math import inf, log
 
+import numpy as np
+
 from breakeven.errors import BreakevenError
 from breakeven.evaluator import evaluate
-from breakeven.measured import speeds, strings
-from breakeven.measured.conditions import Arms, base, text
-from breakeven.measured.measures import closed
-from breakeven.measured.row import Row
+from breakeven.measured import words
+from breakeven.measured.conditions import Arms, base, served_as
+from breakeven.measured.measures import Loaded, measure
+from breakeven.measured.reading import Reading, refused
+from breakeven.measured.row import NotUnderstood
 from breakeven.spec.deployment import Deployment
 from breakeven.spec.engine import Speculative
 from breakeven.spec.workload import Acceptance
 
-BENCHMARK_TOKENS = 500.0
-"""Prompt and answer where a row names a benchmark only."""
 SPLITS = (1, 2, 4, 8)
-BUNDLE = re.compile(r"EAGLE3 steps=(\d+) topk=(\d+) draft_tokens=(\d+); accept_length=([\d.]+)")
+ONE = words.Split(tp=1, devices=1)
 
 
-def arms(row: Row) -> Arms:
+def arms(r: Reading, also: Loaded) -> Arms:
     """Plain decoding against drafting."""
-    found = BUNDLE.match(text(row, "lever_setting"))
-    if found is None:
-        raise strings.refused("method_unknown", written=text(row, "lever_setting"))
-    k, topk, nodes, length = int(found[1]), int(found[2]), int(found[3]), float(found[4])
-    clients = strings.number(text(row, "batch_or_concurrency"), "clients")
-    off = closed(clients, BENCHMARK_TOKENS, BENCHMARK_TOKENS)(base(row, parallelism="TP1"))
-    off = nearest_split(off, float(text(row, "value_off")))
-    spec = Speculative(method="eagle3", num_speculative_tokens=k, topk=topk, verify_tokens=nodes)
-    on = replace(
-        off,
-        engine=replace(off.engine, speculative=spec),
-        workload=replace(off.workload, acceptance=Acceptance(length=length)),
-    )
-    return Arms(off=off, on=on, speed=speeds.THROUGHPUT, regime="acceptance given", sigma_row="graph")
+    setting = r.text("lever_setting")
+    if r.metric().kind == "methods_compared":
+        raise refused("methods_compared")
+    spec = words.speculative(setting)
+    r.understood("speculative", "lever_setting", spec)
+    accepted, how = _accepted(r, setting), measure(r)
+    off = how.off(_off(r, how.off))
+    on = also(_drafting(r, off, spec, accepted))
+    regime = "acceptance given" if accepted is not None else "acceptance not given"
+    kind = "open loop" if off.workload.request_rate is not None else "eager" if evaluate(off).efficiencies.eager else "graphs"
+    return Arms(off=off, on=on, speed=how.speed, regime=f"{regime}, {kind}")
 
 
-def split(d: Deployment, tp: int) -> Deployment:
+def turn_on(r: Reading, d: Deployment) -> Deployment:
+    """The deployment drafting as the row says."""
+    setting = r.text("lever_setting")
+    return _drafting(r, d, words.speculative(setting), _accepted(r, setting))
+
+
+def _accepted(r: Reading, setting: str) -> Acceptance | None:
+    """Acceptance as stated; None leaves it to the prior of method and task."""
+    try:
+        found = words.acceptance(setting)
+    except NotUnderstood:
+        return None
+    stated, measured = found.length, words.number(r.text("gain_gt1_is_better"))
+    if isinstance(stated, float) and measured is not None and measured > stated:
+        raise refused("gain_above_length", gain=measured, length=stated)
+    return found
+
+
+def _drafting(r: Reading, d: Deployment, spec: Speculative, accepted: Acceptance | None) -> Deployment:
+    drafts = {spec.model: words.model(spec.model)} if spec.method == "draft_model" and spec.model else {}
+    task = words.task(r.text("context_or_input_len"))
+    if accepted is None:
+        r.assumed("acceptance", method=spec.method)
+    workload = replace(d.workload, acceptance=accepted, task=task)
+    return replace(d, engine=replace(d.engine, speculative=spec), workload=workload, drafts=drafts)
+
+
+def _off(r: Reading, loaded: Loaded) -> Deployment:
+    """The plain deployment; where the row does not say on how many devices it ran, those whose plain speed is nearest its own."""
+    try:
+        return served_as(r, base(r))
+    except NotUnderstood as unknown:
+        plain = words.number(r.text("value_off")) if not _split_stated(r) else None
+        if plain is None or r.metric().kind != "output_throughput":
+            raise unknown
+    d = served_as(r, base(r, split=ONE))
+    found = nearest_split(d, loaded, plain)
+    r.assumed("split", count=found.hardware.count, speed=plain)
+    return found
+
+
+def _split_stated(r: Reading) -> bool:
+    return r.stated("parallelism")
+
+
+def over(d: Deployment, tp: int) -> Deployment:
     """The deployment over so many devices."""
     return replace(d, engine=replace(d.engine, tensor_parallel_size=tp), hardware=replace(d.hardware, count=tp))
 
 
-def nearest_split(d: Deployment, plain: float) -> Deployment:
-    """The tensor parallelism whose plain throughput is nearest the row's own, where the row does not say on how many devices it ran."""
+def nearest_split(d: Deployment, loaded: Loaded, plain: float) -> Deployment:
+    """The tensor parallelism whose plain throughput is nearest the row's own."""
 
     def miss(tp: int) -> float:
         try:
-            point = evaluate(split(d, tp))
+            point = evaluate(loaded(over(d, tp)))
         except BreakevenError:
             return inf
-        return abs(log(float(point.throughput) / plain)) if point.fits else inf
+        return abs(log(float(np.median(point.throughput)) / plain)) if point.fits else inf
 
-    return split(d, min(SPLITS, key=miss))
+    return over(d, min(SPLITS, key=miss))

@@ -44,6 +44,13 @@ def without_remarks(text: str) -> str:
     return " ".join(REMARK.sub(" ", text).split())
 
 
+def part_of(phrase: str, *keys: str) -> str:
+    """The value of the first of these keys in ``key=value;key=value``; the phrase itself where it is none."""
+    pairs = dict(each.split("=", 1) for each in phrase.split(";") if re.fullmatch(r"\s*[A-Za-z_]+=.*", each))
+    found = {name.strip(): value.strip() for name, value in pairs.items()}
+    return next((found[key] for key in keys if key in found), phrase)
+
+
 def refused(key: str, *, field: str, **values: object) -> NotUnderstood:
     """What is not understood: a sentence of the catalogue with the field's name and the text in it."""
     shown = {name: printable(value)[:120] if isinstance(value, str) else value for name, value in values.items()}

@@ -37,12 +37,30 @@ def device(text: str, n_gpus: int | None = None) -> Device:
     facts = _facts(phrase)
     if n_gpus is not None and facts.count not in (None, n_gpus):
         raise refused("device_count", field="device", text=phrase, stated=facts.count, n_gpus=n_gpus)
-    found = fullest(candidates("hardware", _words(phrase, facts)), lambda one: _explained(one, facts, phrase))
+    found = _fitting(phrase, facts)
+    if not found and facts.cores:
+        return _smaller_bin(phrase, facts.cores, facts)
     if not found:
         raise refused("device_unknown", field="device", text=phrase)
     if len(found) > 1:
         raise refused("several_fit", field="device", text=phrase, names=", ".join(found))
     return _as_stated(catalog.load("hardware", found[0]), facts)
+
+
+def _fitting(phrase: str, facts: Facts) -> tuple[str, ...]:
+    return fullest(candidates("hardware", _words(phrase, facts)), lambda one: _explained(one, facts, phrase))
+
+
+def _smaller_bin(phrase: str, cores: int, facts: Facts) -> Device:
+    """A device sold with fewer cores on the memory of an entry: its rates by its cores."""
+    for name, bins in table("devices")["bins"].items():
+        whole = int(name.rsplit("-", 1)[1].removesuffix("c"))
+        if cores in bins and _fitting(phrase, replace(facts, cores=whole)) == (name,):
+            entry = catalog.load("hardware", name)
+            rates = {kind: rate * cores / whole for kind, rate in entry.matmul_flops.items()}
+            title = re.sub(r"\(.*\)", f"({cores} cores)", entry.title)
+            return _as_stated(replace(entry, title=title, matmul_flops=rates), facts)
+    raise refused("device_unknown", field="device", text=phrase)
 
 
 def _facts(phrase: str) -> Facts:
@@ -82,7 +100,8 @@ def _explained(found: Found, facts: Facts, phrase: str) -> bool:
         return False
     if facts.bandwidth is not None and abs(facts.bandwidth * 1e9 / entry.bandwidth_bytes_per_s - 1.0) > NEAR:
         return False
-    if not _has_memory(entry, facts.memory):
+    in_name = facts.memory is not None and f"{facts.memory:.0f}gb" in found.name
+    if not in_name and not _has_memory(entry, facts.memory):
         return False
     left = [word for word in found.left if not (word.endswith("gb") and word[:-2].isdigit())]
     return all(word in said_of_it and not _other_form(word, entry) for word in left)

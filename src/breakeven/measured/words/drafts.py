@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
-from breakeven.measured.words._spelling import SEVERAL, plain, refused, stated, table
+from breakeven.measured.words._spelling import SEVERAL, refused, stated, table
 from breakeven.spec.engine import METHODS, Speculative
 from breakeven.spec.workload import Acceptance
 
@@ -13,18 +13,21 @@ DECIMAL = r"(\d{1,3}(?:\.\d+)?)"
 LENGTH = re.compile(
     r"\b(?:accept(?:ance|ed)?[\s_-]*len(?:gth)?s?|mean acceptance length|al|tau"
     r"|tokens\s*(?:/|per)\s*(?:forward|step|round|verify step|pass))\b"
+    r"(?:\s+without (?:the )?bonus(?: token)?)?"
     rf"\s*(?:of|is|=|:)?\s*{DECIMAL}",
     re.IGNORECASE,
 )
 WITHOUT_BONUS = re.compile(r"\bwithout (?:the )?bonus\b|\bbonus (?:token )?(?:not|excluded)\b|\baccepted draft tokens per\b", re.IGNORECASE)
-RATE = re.compile(rf"\b(?:draft\s+)?(?:accept(?:ance)?[\s_-]*)?rate\s*(?:of|is|=|:)?\s*{DECIMAL}\s*(%)?", re.IGNORECASE)
+RATE = re.compile(
+    rf"(?:\baccept(?:ance)?[\s_-]*rate|^rate|\brate(?=[^,;]*accepted/drafted))\s*(?:of|is|=|:)?\s*{DECIMAL}\s*(%)?", re.IGNORECASE
+)
 ALPHA = re.compile(rf"(?:\balpha|α|\bsynth_a)\s*(?:of|is|=|:)?\s*{DECIMAL}\s*(%)?", re.IGNORECASE)
 EFFICIENCY = re.compile(rf"\bsystem efficiency\s*(?:of|is|=|:)?\s*{DECIMAL}\s*(%)?", re.IGNORECASE)
 COUNTERS = re.compile(r"\b(accepted|drafts|drafted)\b(?: tokens)?\s*(?:=|:)?\s*(\d{1,12})\b", re.IGNORECASE)
 POSITIONS = re.compile(r"(?:(?<![\d.])[01]?\.\d+[\s,;]+){1,31}(?<![\d.])[01]?\.\d+")
 TOKENS_DRAFTED = re.compile(
-    r"(?:\b(?:num_speculative_tokens|speculative[_ ]tokens|k|gamma|steps|length|num_steps)\s*[=:]?\s*(\d{1,3})\b|_k(\d{1,3})\b"
-    r"|\b(\d{1,3})\s+(?:steps|tokens|draft(?:ed)? tokens)\b)",
+    r"\b(?:num_speculative_tokens|speculative[_ ]tokens|k|gamma|(?:num_)?steps|chain,? (?:of )?length)\s*[=:]?\s*(\d{1,3})(?![\w.]*\d)"
+    r"|_k(\d{1,3})\b|(?<![\w.])(\d{1,3})\s+(?:steps|tokens|draft(?:ed)? tokens)\b",
     re.IGNORECASE,
 )
 TOPK = re.compile(r"\btop[\s_-]?k\s*[=:]?\s*(\d{1,3})\b", re.IGNORECASE)
@@ -33,7 +36,7 @@ NODES = re.compile(
 )
 HEADS = re.compile(r"\b(\d{1,2})\s+heads\b", re.IGNORECASE)
 TRT_NGRAM = re.compile(r"\bn-?gram\b.*\bk\s*=\s*\d+\s*,?\s*v\s*=\s*(\d{1,3})\b", re.IGNORECASE)
-DRAFT_MODEL = re.compile(r"\bdraft(?: model)?\s*[=:]?\s*([A-Za-z][\w./-]*\d[\w./-]*)", re.IGNORECASE)
+DRAFT_MODEL = re.compile(r"\bdraft(?: model)?[\s=:]+([A-Za-z][\w./-]*\d[\w./-]*)", re.IGNORECASE)
 HEAD = re.compile(r"\bhead\s*=\s*([\w./-]+)")
 
 
@@ -91,7 +94,7 @@ def _efficiency(phrase: str, k: int | None) -> Acceptance | None:
 
 
 def _by_position(phrase: str, k: int | None) -> Acceptance | None:
-    """Rates by position: engines print them cumulated; one that rises is conditional; one that only falls and is not named may be either."""
+    """Rates by position: engines print them cumulated; one that rises is conditional; one that only falls, unnamed, may be either."""
     found = POSITIONS.search(phrase)
     if found is None:
         return None
@@ -153,8 +156,3 @@ def _method(phrase: str) -> str:
 def _drafter(method: str, phrase: str) -> str | None:
     found = DRAFT_MODEL.search(phrase) if method == "draft_model" else HEAD.search(phrase)
     return found[1] if found else None
-
-
-def combined(text: str) -> bool:
-    """Whether a setting changes more than the drafts: a format or an engine besides."""
-    return re.search(r"\+\s*(?:fp8|fp4|int[48]|awq|engine)\b", plain(text, "speculative"), re.IGNORECASE) is not None

@@ -53,6 +53,8 @@ def _altered(rest: str) -> bool:
 
 
 def _version(name: str, rest: str) -> str:
+    for pattern, written in table("engines")["respelled"].items():
+        rest = re.sub(pattern, written, rest)
     for pattern in (BUILD, NUMBER):
         if found := pattern.search(rest):
             return found[1] if pattern is NUMBER else f"b{found[1]}"

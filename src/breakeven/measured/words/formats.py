@@ -6,11 +6,10 @@ import re
 
 from breakeven.kernels import BY_QUANTIZATION, kv_names, weight_names
 from breakeven.kernels import KV_WORDS as ENGINES_KV_WORDS
-from breakeven.measured.words._spelling import ARROW, plain, refused, stated, table, without_remarks
+from breakeven.measured.words._spelling import ARROW, part_of, plain, refused, stated, table, without_remarks
 from breakeven.spec.model import Model
 
 BITS = re.compile(r"(\d+(?:\.\d+)?)\s*(?:bpw|bits? per weight)\b", re.IGNORECASE)
-GIBIBYTES = re.compile(r"\((\d+(?:\.\d+)?)\s*GiB\)")
 KV_BEFORE = re.compile(r"^(?:kv(?:[ _-]?(?:cache|type|dtype))?)[\s=:]+", re.IGNORECASE)
 
 
@@ -34,7 +33,7 @@ def weight_format(text: str, engine: str = "", model: Model | None = None) -> st
 
     ``engine`` decides words that engines use differently (``int8`` of gpt-fast are weights only), ``model`` which 4-bit floats ``fp4`` are.
     """
-    phrase = stated(text, "weight_format")
+    phrase = part_of(stated(text, "weight_format"), "weights", "target")
     if ARROW.search(phrase):
         raise refused("two_named", field="weight_format", text=phrase)
     known = table("formats")
@@ -47,13 +46,13 @@ def weight_format(text: str, engine: str = "", model: Model | None = None) -> st
     if "weight-only" in phrase.lower() and found in known["weights"]["weights_only"]:
         found = known["weights"]["weights_only"][found]
     if found is None:
-        raise refused("weight_format_unknown", field="weight_format", text=phrase, known=", ".join(weight_names()))
+        raise refused("weight_format_unknown", field="weight_format", text=phrase)
     return str(found)
 
 
 def kv_format(text: str) -> str:
     """The family that reads a cache format as written."""
-    phrase = KV_BEFORE.sub("", stated(text, "kv_format"))
+    phrase = KV_BEFORE.sub("", part_of(stated(text, "kv_format"), "kv"))
     if ARROW.search(phrase):
         raise refused("two_named", field="kv_format", text=phrase)
     known = table("formats")["kv"]
@@ -69,4 +68,4 @@ def _word(phrase: str, drop: list[str]) -> str:
     word = without_remarks(phrase).lower()
     for pattern in drop:
         word = re.sub(pattern, " ", word)
-    return " ".join(word.replace("_", "_").split()).strip(" -,+;")
+    return " ".join(word.split()).strip(" -,+;")

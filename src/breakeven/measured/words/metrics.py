@@ -29,7 +29,7 @@ class Metric:
 def metric(text: str, unit: str = "") -> Metric:
     """The quantity that a metric's words name; a speed-up is more is better whatever it is a speed-up of."""
     phrase = stated(text, "metric")
-    told, units = f" {phrase.lower()} ", plain(unit, "metric").lower()
+    told, units = f" {phrase.lower().replace('_', ' ')} ", plain(unit, "metric").lower()
     known = table("metrics")
     kind = next((name for name, entry in known.items() if any(re.search(pattern, told) for pattern in entry["words"])), None)
     if kind is None:
@@ -37,7 +37,7 @@ def metric(text: str, unit: str = "") -> Metric:
     if kind == "output_throughput" and "req/s" in units:
         kind = "request_throughput"
     faster = "speed-up" in told or "speedup" in told
-    statistic, depth = STATISTICS.search(phrase), DEPTH.search(phrase)
+    statistic, depth = STATISTICS.search(told), DEPTH.search(phrase)
     return Metric(
         kind=kind, inverts=bool(known[kind]["inverts"]) and not faster, statistic=_statistic(statistic[1]) if statistic else "",
         per_device="/gpu" in units or "per gpu" in told, tokens=int(depth[1]) if depth else None,

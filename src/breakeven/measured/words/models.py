@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 
 from breakeven import catalog
-from breakeven.measured.words._names import Found, candidates, fullest, words_of
+from breakeven.measured.words._names import Found, candidates, fullest, names, words_of
 from breakeven.measured.words._spelling import REMARK, SEVERAL, refused, stated, table
 from breakeven.spec.model import Model
 
 PUBLISHER = re.compile(r"^[\w.-]+/(?=[\w.-]+)")
+
+NAMED = 6
+"""Entries that are named where several fit."""
 
 
 def model(text: str) -> Model:
@@ -20,10 +23,18 @@ def model(text: str) -> Model:
     words = words_of(_respelled(PUBLISHER.sub("", phrase)))
     found = fullest(candidates("models", words), lambda one: _explained(one, phrase))
     if not found:
+        found = tuple(name for name in _holding(words))
+    if not found:
         raise refused("model_unknown", field="model", text=phrase)
     if len(found) > 1:
-        raise refused("several_fit", field="model", text=phrase, names=", ".join(found))
+        raise refused("several_fit", field="model", text=phrase, names=", ".join(found[:NAMED]))
     return catalog.load("models", found[0])
+
+
+def _holding(words: tuple[str, ...]) -> tuple[str, ...]:
+    """Entries whose name holds all these words and more: GPT-J is gpt-j-6b, and a Llama of 70B is one of several."""
+    bare = set(words) - set(table("models")["said_of_it"])
+    return tuple(sorted({entry for name, entry in names("models") if bare <= set(name)})) if len(bare) > 1 else ()
 
 
 def _respelled(phrase: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from breakeven.measured.words._spelling import ARROW, refused, stated
 
-LABEL = re.compile(r"^tp\s*=?\s*(\d{1,4})(?:[\s,]+moe_tp(\d{1,4})[\s,]+moe_ep(\d{1,4})[\s,]+dp(\d{1,4}))?$", re.IGNORECASE)
+LABEL = re.compile(r"^tp\s*=?\s*([1-9]\d{0,3})(?:[\s,]+moe_tp(\d{1,4})[\s,]+moe_ep(\d{1,4})[\s,]+dp(\d{1,4}))?$", re.IGNORECASE)
 PARTS = re.compile(r"\b(tp|dp|ep|pp)\s*=?\s*(\d{1,4})\b", re.IGNORECASE)
 
 

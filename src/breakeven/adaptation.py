@@ -1,0 +1,98 @@
+"""What rows of one deployment say beyond the shared fit: a smooth correction of its times, surer near the rows and wider away from them.
+
+    r(x) = ln measured − ln model ~ Gaussian process: offset² + format² + version² + trend²·Σ x·x′ + local²·exp(−½·Σ((x − x′)/ℓ)²) + noise²
+    mean(x) = k(x)ᵀ·(K + noise²·I)⁻¹·r          var(x) = k(x, x) − k(x)ᵀ·(K + noise²·I)⁻¹·k(x) + noise²
+
+x are the logarithms of load, prompt, output and devices. No row gives mean 0 and the whole prior variance, so that the levels of knowledge
+(no row, one to ten, all) are one formula. Source: Kennedy and O'Hagan 2001 (model discrepancy); Rasmussen and Williams 2006, equations
+2.25 and 2.26.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from breakeven.stats import Array
+
+Time = Literal["tpot", "ttft"]
+TIMES: tuple[Time, ...] = ("tpot", "ttft")
+CENTRE = np.log([16.0, 1024.0, 512.0, 4.0])
+"""Load, prompt, output and devices at which the trends have no part."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scales:
+    """Standard deviations of ln time, and lengths of the four logarithms over which a correction carries."""
+
+    offset: float
+    format: float
+    version: float
+    trend: float
+    local: float
+    noise: float
+    lengths: tuple[float, float, float, float]
+    widening: Mapping[int, float]
+    """Factor on the standard deviation by rows known, from residuals of deployments left out: what the normal shape misses."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """Where a time is taken: ln load, prompt, output, devices (shape (n, 4)), and the engine's version and weight format of each."""
+
+    logs: Array
+    versions: tuple[str, ...]
+    formats: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rows:
+    """Rows that were measured on a deployment: where, and ln measured − ln model of both times; NaN where one was not measured."""
+
+    place: Place
+    residuals: Mapping[Time, Array]
+
+
+def covariance(s: Scales, a: Place, b: Place) -> Array:
+    """k(a, b) without the noise, shape (a, b)."""
+    apart = (a.logs[:, None, :] - b.logs[None, :, :]) / np.array(s.lengths)
+    near = s.local**2 * np.exp(-0.5 * (apart**2).sum(-1))
+    slope = s.trend**2 * ((a.logs - CENTRE) @ (b.logs - CENTRE).T)
+    return np.asarray(s.offset**2 + near + slope + s.version**2 * _same(a.versions, b.versions) + s.format**2 * _same(a.formats, b.formats))
+
+
+def _same(a: tuple[str, ...], b: tuple[str, ...]) -> Array:
+    return np.asarray(np.array(a)[:, None] == np.array(b)[None, :], dtype=float)
+
+
+def widening(s: Scales, rows: int) -> float:
+    """The factor at a number of rows: straight in ln(1 + rows) between those that were looked at."""
+    known = sorted(s.widening)
+    return float(np.interp(np.log1p(rows), np.log1p(known), [s.widening[n] for n in known])) if known else 1.0
+
+
+def correction(s: Scales, rows: Rows | None, time: Time, at: Place) -> tuple[Array, Array]:
+    """Mean and standard deviation of ln(measured/model) at places, shape (places,) each, a row's own noise included."""
+    own = np.array([covariance(s, _one(at, i), _one(at, i))[0, 0] for i in range(len(at.versions))])
+    seen = np.zeros(0, dtype=int) if rows is None else np.flatnonzero(~np.isnan(rows.residuals[time]))
+    factor = widening(s, len(seen))
+    if rows is None or not len(seen):
+        return np.zeros(len(own)), factor * np.sqrt(own + s.noise**2)
+    place = _some(rows.place, seen)
+    inside = covariance(s, place, place) + s.noise**2 * np.eye(len(seen))
+    across = covariance(s, at, place)
+    solved = np.linalg.solve(inside, np.column_stack([rows.residuals[time][seen], across.T]))
+    left = np.maximum(own - (across * solved[:, 1:].T).sum(-1), 0.0) + s.noise**2
+    return np.asarray(across @ solved[:, 0]), factor * np.sqrt(left)
+
+
+def _one(p: Place, i: int) -> Place:
+    return _some(p, np.array([i]))
+
+
+def _some(p: Place, places: NDArray[np.intp]) -> Place:
+    return Place(logs=p.logs[places], versions=tuple(p.versions[i] for i in places), formats=tuple(p.formats[i] for i in places))
