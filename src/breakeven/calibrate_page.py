@@ -16,7 +16,7 @@ from breakeven.units import significant, time_text
 NUMBERS = (27, 11, 23, 11, 7, None)
 ROWS = (None, 8, 11, 11, 9)
 GROUPS = (None, 6, 6, 8, 8, 8)
-TIMES = "_s"
+TIMES, FACTORS = "_s", "scale."
 REASONS = 12
 GROUPS_SHOWN = 12
 WIDTH = 84
@@ -53,8 +53,8 @@ def _line(cells: Sequence[str], widths: Sequence[int | None], style: str = "") -
 
 
 def number_text(name: str, value: float) -> str:
-    """A parameter as it is read: a time where it is one."""
-    return time_text(value) if name.endswith(TIMES) else significant(value, 3)
+    """A parameter as it is read: a time where it is one, and no factor on one."""
+    return time_text(value) if name.endswith(TIMES) and not name.startswith(FACTORS) else significant(value, 3)
 
 
 def _parameters(document: CalibrateDocument) -> Iterator[RenderableType]:

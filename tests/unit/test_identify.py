@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from breakeven.calibrate_report import TERMS, combination
-from breakeven.calibration.fitted import Estimate, Fit
+from breakeven.calibration.fitted import Estimate, Fitted
 from breakeven.calibration.identify import MEASUREMENTS, asked_for, correlations, tied, to_measure, undetermined
 from breakeven.calibration.measurements import RUNS, commands_of
 from breakeven.efficiencies import parameters
@@ -18,9 +18,9 @@ def estimate(shrunk: float, value: float = 1.0) -> Estimate:
     return Estimate(value=value, low=value / half, high=value * half, prior=value, prior_low=value / np.e, prior_high=value * np.e, rows=5)
 
 
-def fit_of(correlation: float = 0.0, first: float = 0.1, second: float = 0.1, names=("step.layer_s", "step.host_s")) -> Fit:
+def fit_of(correlation: float = 0.0, first: float = 0.1, second: float = 0.1, names=("step.layer_s", "step.host_s")) -> Fitted:
     covariance = np.array([[1.0, correlation], [correlation, 1.0]]) * np.outer([first, second], [first, second])
-    return Fit(estimates=dict(zip(names, (estimate(first), estimate(second)), strict=True)), covariance=covariance, residuals=())
+    return Fitted(estimates=dict(zip(names, (estimate(first), estimate(second)), strict=True)), covariance=covariance, residuals=())
 
 
 def test_an_interval_that_stayed_is_not_determined() -> None:

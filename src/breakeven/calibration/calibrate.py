@@ -12,7 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from breakeven.calibration.document import calibration_file, file_read
-from breakeven.calibration.fitted import Fit
+from breakeven.calibration.fitted import Fitted
 from breakeven.calibration.identify import Tied, Undetermined, concerns, tied, to_measure, undetermined
 from breakeven.calibration.measurements import commands_of
 from breakeven.errors import InputError
@@ -39,7 +39,7 @@ class Calibrated:
     """A calibration with all that there is to say of it."""
 
     document: CalibrationFile
-    fit: Fit
+    fit: Fitted
     curves: tuple[Drawn, ...]
     undetermined: tuple[Undetermined, ...]
     tied: tuple[Tied, ...]
@@ -61,12 +61,12 @@ class _Rows:
 
 def calibrate(paths: Sequence[Path], stated: Stated, *, ship: str | None = None) -> Calibrated:
     """A calibration of the rows of all files; ``ship`` is the name of the shipped calibration that it is to be."""
-    from breakeven.calibration.interim import fit_runs
+    from breakeven.calibration.own import fit_own
 
     rows = _read(paths, stated)
     if not rows.runs:
         raise InputError("calibrate_no_rows", files=", ".join(path.name for path in paths), left_out=len(rows.left_out))
-    fit = fit_runs(rows.runs, without=ship or "")
+    fit = fit_own(rows.runs, neutral_ground=ship is not None, without=ship or "")
     made = Made(
         command=_command(paths, stated, ship),
         date=_today(),

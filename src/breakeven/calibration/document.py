@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 
-from breakeven.calibration.fitted import Estimate, Fit
+from breakeven.calibration.fitted import Estimate, Fitted
 from breakeven.calibration.identify import NARROWED, left_of_prior
 from breakeven.measured.curves import Drawn
 from breakeven.spec.calibration_file import CALIBRATION_SCHEMA, CalibrationFile, Curve, FileRead, Made, Measured, Parameter
@@ -22,7 +22,7 @@ def file_read(path: Path, rows: int) -> FileRead:
     return FileRead(name=path.name, rows=rows, sha256=hashlib.sha256(path.read_bytes()).hexdigest()[:SHA_DIGITS])
 
 
-def calibration_file(fit: Fit | None, curves: Sequence[Drawn], made: Made, files: Sequence[FileRead]) -> CalibrationFile:
+def calibration_file(fit: Fitted | None, curves: Sequence[Drawn], made: Made, files: Sequence[FileRead]) -> CalibrationFile:
     """The document of a fit and of the curves beside it: numbers that some row bears on, since others are only what they were."""
     estimates = fit.estimates if fit is not None else {}
     return CalibrationFile(

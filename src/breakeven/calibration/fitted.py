@@ -37,7 +37,7 @@ class Residual:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fit:
+class Fitted:
     """A fit of some parameters to some rows."""
 
     estimates: Mapping[str, Estimate]

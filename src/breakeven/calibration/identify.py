@@ -9,7 +9,7 @@ from math import log
 
 import numpy as np
 
-from breakeven.calibration.fitted import Estimate, Fit
+from breakeven.calibration.fitted import Estimate, Fitted
 from breakeven.spec.deployment import Deployment
 from breakeven.stats import Array
 
@@ -56,10 +56,11 @@ def left_of_prior(estimate: Estimate) -> float:
     return after / before if np.isfinite(before) else float(not np.isfinite(after))
 
 
-def undetermined(fit: Fit) -> tuple[Undetermined, ...]:
-    """The parameters that the rows do not determine, least determined first."""
+def undetermined(fit: Fitted) -> tuple[Undetermined, ...]:
+    """The parameters that the rows do not determine, least determined first; a factor on one of them goes without saying."""
     shares = {name: left_of_prior(estimate) for name, estimate in fit.estimates.items()}
-    found = [Undetermined(name=name, left=share) for name, share in shares.items() if share >= NARROWED]
+    open_ = {name for name, share in shares.items() if share >= NARROWED}
+    found = [Undetermined(name=name, left=shares[name]) for name in open_ if not (name.startswith("scale.") and _bare(name) in open_)]
     return tuple(sorted(found, key=lambda one: (-one.left, one.name)))
 
 
@@ -71,7 +72,7 @@ def correlations(covariance: Array) -> Array:
     return found
 
 
-def tied(fit: Fit) -> tuple[Tied, ...]:
+def tied(fit: Fitted) -> tuple[Tied, ...]:
     """Pairs that are known by one combination only, the tightest first."""
     names, found = list(fit.estimates), correlations(fit.covariance)
     pairs = [
@@ -118,19 +119,24 @@ BY_SECTION = {
 }
 
 
+def _bare(name: str) -> str:
+    """The parameter that a factor of a class of engines is on."""
+    return name.split(".", 2)[2] if name.startswith("scale.") else name
+
+
 def asked_for(name: str) -> tuple[str, ...]:
     """The runs that determine a parameter, as keys of ``calibrate.measure_*``; a factor of an engine needs what its parameter does.
 
     >>> asked_for("step.bandwidth_kv"), asked_for("scale.sglang.ttft.burst"), asked_for("kv.fp8.layer_s.vllm")
     (('contexts',), ('burst',), ('cache_formats',))
     """
-    bare = name.split(".", 2)[2] if name.startswith("scale.") else name
+    bare = _bare(name)
     return MEASUREMENTS.get(bare, BY_SECTION.get(bare.partition(".")[0], ("two_points",)))
 
 
 def concerns(name: str, deployments: Sequence[Deployment]) -> bool:
     """Whether a parameter is anything to these deployments: experts, latent attention, links and speculation where there are some."""
-    bare = name.split(".", 2)[2] if name.startswith("scale.") else name
+    bare = _bare(name)
     if "expert" in bare or "moe" in bare:
         return any(d.model.experts is not None for d in deployments)
     if "mla" in bare:
