@@ -245,7 +245,10 @@ def backtest(
     from breakeven.measured.files import read
 
     _check_arguments(THRESHOLD, draws)
-    return held(read([paths] if isinstance(paths, (Path, str)) else paths), draws=draws, seed=_checked_seed(seed))
+    if leave_out not in (None, "group"):
+        raise InputError("not_one_of", path="leave_out", value=leave_out, names="group")
+    measured = read([paths] if isinstance(paths, (Path, str)) else paths)
+    return held(measured, draws=draws, seed=_checked_seed(seed))
 
 
 def calibrate(

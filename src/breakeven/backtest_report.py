@@ -54,7 +54,7 @@ def _row(answer: Answer, language: Language) -> BacktestRow:
         knowledge=answer.knowledge,
         bad=None if answer.doubt is None else text(answer.doubt, language),
         skipped=None if answer.skipped is None else text(answer.skipped, language),
-        understood=dict(answer.notes),
+        understood={name: note if isinstance(note, str) else text(note, language) for name, note in answer.notes.items()},
         **_gain(answer) if answer.gain is not None else _times(answer),
     )
 

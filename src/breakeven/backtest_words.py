@@ -132,4 +132,15 @@ def span_words(low: float | None, high: float | None, time: bool) -> str:
 def reason_words(reason: BacktestReason, language: str) -> str:
     """A reason and where its first rows are."""
     more = "" if reason.rows <= len(reason.where) else say("backtest.and_more", language, rows=reason.rows - len(reason.where))
-    return say("backtest.reason", language, says=reason.says, where=", ".join(reason.where), more=more)
+    return say("backtest.reason", language, says=reason.says, where=_places(reason.where), more=more)
+
+
+def _places(where: Sequence[str]) -> str:
+    """Places with each file named once: ``runs.csv:4, 7``."""
+    told: list[str] = []
+    before = ""
+    for place in where:
+        file, _, line = place.rpartition(":")
+        told.append(line if told and file == before else place)
+        before = file
+    return ", ".join(told)

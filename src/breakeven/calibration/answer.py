@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from math import inf, isfinite, log
 
+import numpy as np
+
 from breakeven import registry
 from breakeven.draws import Draws
 from breakeven.efficiencies import level
@@ -18,6 +20,7 @@ from breakeven.measured.row import NotUnderstood
 from breakeven.measured.run import Run
 from breakeven.messages import Message
 from breakeven.spec.calibration import Calibration
+from breakeven.spec.check import check_deployment
 from breakeven.spec.deployment import Deployment
 from breakeven.stats import Array
 
@@ -70,7 +73,7 @@ class Answer:
     doubt: Message | None = None
     """Why the row is not counted in the summary; it is answered all the same."""
     skipped: Message | None = None
-    notes: Mapping[str, str] = field(default_factory=dict)
+    notes: Mapping[str, Message | str] = field(default_factory=dict)
 
     @property
     def main(self) -> Estimate | None:
@@ -116,10 +119,16 @@ def answer_pair(pair: Pair, calibration: Calibration | None, draws: Draws) -> An
     pair = replace(pair, off=calibrated(pair.off, calibration), on=calibrated(pair.on, calibration))
     found = replace(_of(pair, pair.on), lever=pair.lever, regime=pair.regime, quality=pair.quality)
     try:
-        gain = pair.gain(draws, noise_of(pair.lever, sigma(pair), draws))
+        for arm in (pair.off, pair.on):
+            check_deployment(arm)
+        # What comes out without bound, or as no number, is said in the row: numpy need not say it too.
+        with np.errstate(all="ignore"):
+            gain = pair.gain(draws, noise_of(pair.lever, sigma(pair), draws))
         return replace(found, gain=estimate(gain, pair.measured))
     except (BreakevenError, NotUnderstood, Unanswered) as error:
         return replace(found, skipped=error.message)
+    except ArithmeticError:
+        return replace(found, skipped=Message("backtest.no_number", {}))
 
 
 def sigma(pair: Pair) -> Sigma:
@@ -136,11 +145,17 @@ def answer_run(run: Run, calibration: Calibration | None, draws: Draws) -> Answe
     d = calibrated(run.deployment, calibration)
     found = _of(run, d)
     try:
-        point = evaluate(d, draws, noise=Noise())
+        check_deployment(d)
+        with np.errstate(all="ignore"):
+            point = evaluate(d, draws, noise=Noise())
         ttft = None if run.ttft_s is None or point.ttft_s is None else estimate(point.ttft_s, run.ttft_s)
+        if not point.fits:
+            found = replace(found, notes={**found.notes, "fit": Message("backtest.does_not_fit", {})})
         return replace(found, tpot=estimate(point.tpot_s, run.tpot_s), ttft=ttft)
     except (BreakevenError, Unanswered) as error:
         return replace(found, skipped=error.message)
+    except ArithmeticError:
+        return replace(found, skipped=Message("backtest.no_number", {}))
 
 
 def _of(row: Pair | Run, d: Deployment) -> Answer:

@@ -10,8 +10,9 @@ from breakeven.calibration.summary import Summary, summarise
 from breakeven.draws import Draws
 from breakeven.measured.files import Measured
 from breakeven.measured.pair import Pair
-from breakeven.measured.row import Skipped
+from breakeven.measured.row import NotUnderstood, Skipped
 from breakeven.measured.run import Run
+from breakeven.measured.words.lever_names import lever
 from breakeven.messages import Message
 from breakeven.spec.calibration import Calibration
 
@@ -88,7 +89,7 @@ def _skipped(row: Skipped, doubt: Message | None) -> Answer:
     return Answer(
         id=row.id,
         where=row.where,
-        lever=fields.get("lever") or SERVING,
+        lever=_lever(fields.get("lever", "")),
         hardware=fields.get("hardware") or fields.get("system", ""),
         engine=fields.get("engine") or fields.get("backend", ""),
         model=fields.get("model") or fields.get("model_path", ""),
@@ -97,6 +98,14 @@ def _skipped(row: Skipped, doubt: Message | None) -> Answer:
         doubt=doubt,
         skipped=row.reason,
     )
+
+
+def _lever(written: str) -> str:
+    """Our name of a lever, where it is one; of a row without one, that of absolute rows."""
+    try:
+        return lever(written) if written else SERVING
+    except NotUnderstood:
+        return written
 
 
 def _in_order(measured: Measured, found: Iterable[Answer]) -> tuple[Answer, ...]:

@@ -8,11 +8,14 @@ from math import inf, isfinite
 
 from breakeven.measured.columns import is_pair
 from breakeven.measured.row import NotUnderstood, Row
+from breakeven.measured.words.drafts import acceptance
+from breakeven.measured.words.lever_names import lever
 from breakeven.measured.words.metrics import metric
 from breakeven.messages import Message
 
 NUMBERS = ("value_off", "value_on", "ratio_on_over_off", "gain_gt1_is_better")
 RUN_NUMBERS = ("isl", "osl", "concurrency", "silicon_ttft_ms", "silicon_tpot_ms")
+WIDTHS = ("tp_size", "pp_size", "attention_dp_size", "moe_tp_size", "moe_ep_size")
 SHARES = ("fraction", "share", "%", "percent")
 """Units in which nothing at all is a possible value: hit rates, acceptance rates."""
 END_TO_END = ("silicon_e2e_ms", "e2e_ms", "e2el_ms", "e2e_latency_ms", "request_latency_ms")
@@ -127,6 +130,8 @@ def _pair_doubts(fields: Mapping[str, str]) -> Iterator[Message]:
         yield Message("doubt.ratio", {"off": off, "on": on, "found": _value(on) / _value(off), "ratio": ratio})
     if ratio and gain:
         yield from _gain_doubts(fields, ratio, gain)
+    if gain:
+        yield from _acceptance_doubts(fields, gain)
     if fields.get("quality", "").upper().startswith(SUSPECT):
         yield Message("doubt.suspect", {"quality": fields["quality"]})
 
@@ -146,6 +151,18 @@ def _gain_doubts(fields: Mapping[str, str], ratio: str, gain: str) -> Iterator[M
         yield Message(key, {"metric": fields["metric"], "gain": gain, "ratio": ratio})
 
 
+def _acceptance_doubts(fields: Mapping[str, str], gain: str) -> Iterator[Message]:
+    """A gain of speculation above the tokens that a round yields: a round takes a step at least."""
+    for name in ("lever_setting", "notes"):
+        try:
+            accepted = acceptance(fields.get(name, "")) if lever(fields.get("lever", "")) == "speculation" else None
+        except NotUnderstood:
+            continue
+        length, least = accepted.length if accepted is not None else None, bounds(gain)
+        if isinstance(length, float) and least is not None and least[0] > length:
+            yield Message("doubt.above_acceptance", {"gain": _value(gain), "length": length})
+
+
 def _not_positive(fields: Mapping[str, str], names: Iterable[str]) -> Iterator[Message]:
     for name in names:
         written = fields.get(name, "")
@@ -157,6 +174,9 @@ def _not_positive(fields: Mapping[str, str], names: Iterable[str]) -> Iterator[M
 
 def _run_doubts(fields: Mapping[str, str]) -> Iterator[Message]:
     yield from _not_positive(fields, RUN_NUMBERS)
+    for name in WIDTHS:
+        if fields.get(name) and bounds(fields[name]) is None:
+            yield Message("doubt.not_number", {"name": name, "value": fields[name]})
     ttft = fields.get("silicon_ttft_ms", "")
     for name in END_TO_END:
         whole = bounds(fields.get(name, ""))

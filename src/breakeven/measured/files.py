@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import numpy as np
+
 from breakeven.errors import InputError
 from breakeven.measured.columns import is_pair, missing_for_pairs, missing_for_runs
 from breakeven.measured.doubts import doubts_of
@@ -15,6 +17,7 @@ from breakeven.measured.pair import Pair
 from breakeven.measured.row import NotUnderstood, Row, Skipped
 from breakeven.measured.run import Run
 from breakeven.messages import Message
+from breakeven.spec.check import check_deployment
 
 VALUELESS = ("doubt.not_number", "doubt.not_positive")
 """Doubts about rows that measured nothing that a prediction could be held against."""
@@ -68,9 +71,7 @@ def _checked(table: Table) -> Table:
     """A table that has the columns of one of the forms at least."""
     pairs, runs = missing_for_pairs(table.columns), missing_for_runs(table.columns)
     if pairs and runs:
-        form, missing = ("pairs", pairs) if "lever" in table.columns or len(pairs) <= len(runs) else ("runs", runs)
-        key = "measured_no_pairs" if form == "pairs" else "measured_no_runs"
-        raise InputError(key, path=table.path, missing=", ".join(missing))
+        raise InputError("measured_unknown_form", path=table.path, pairs=", ".join(pairs), runs=", ".join(runs))
     return table
 
 
@@ -82,6 +83,7 @@ def understood(tables: Sequence[Table], pair_of: PairOf, runs_of: RunsOf) -> Mea
     told = [row for row in rows.values() if row.where not in doubts or doubts[row.where].key not in VALUELESS]
     runs, skipped = runs_of([row for row in told if not is_pair(row.fields)])
     pairs, lost = _pairs([row for row in told if is_pair(row.fields)], pair_of)
+    runs, never_ran = _possible(runs, rows)
     runs = [replace(run, doubt=run.doubt or doubts.get(run.where) or impossible_run(run)) for run in runs]
     pairs = [replace(pair, doubt=pair.doubt or doubts.get(pair.where) or impossible_pair(pair, rows[pair.where])) for pair in pairs]
     doubted: list[Run | Pair] = [*runs, *pairs]
@@ -90,11 +92,24 @@ def understood(tables: Sequence[Table], pair_of: PairOf, runs_of: RunsOf) -> Mea
     return Measured(
         runs=tuple(runs),
         pairs=tuple(pairs),
-        skipped=(*damaged, *without_value, *skipped, *lost),
+        skipped=(*damaged, *without_value, *skipped, *never_ran, *lost),
         bad=(*damaged, *(_skipped(rows[where], reason) for where, reason in reasons.items())),
         columns=tuple(dict.fromkeys(name for table in tables for name in table.columns)),
         rows=rows | {each.where: Row(where=each.where, id=each.id, fields=each.fields) for each in damaged},
     )
+
+
+def _possible(runs: Iterable[Run], rows: Mapping[str, Row]) -> tuple[list[Run], list[Skipped]]:
+    """Runs of deployments that can be, and the rows that state one that cannot."""
+    kept: list[Run] = []
+    lost: list[Skipped] = []
+    for run in runs:
+        try:
+            check_deployment(run.deployment)
+            kept.append(run)
+        except InputError as error:
+            lost.append(_skipped(rows[run.where], error.message))
+    return kept, lost
 
 
 def _pairs(rows: Iterable[Row], pair_of: PairOf) -> tuple[list[Pair], list[Skipped]]:
@@ -102,9 +117,14 @@ def _pairs(rows: Iterable[Row], pair_of: PairOf) -> tuple[list[Pair], list[Skipp
     lost: list[Skipped] = []
     for row in rows:
         try:
-            pairs.append(pair_of(row))
+            # A condition that cannot be is refused when the pair is checked; what comes of it before is no news.
+            with np.errstate(all="ignore"):
+                pairs.append(pair_of(row))
         except NotUnderstood as error:
             lost.append(_skipped(row, error.message))
+        except ArithmeticError:
+            # A figure so large or so small that no deployment of it can be evaluated.
+            lost.append(_skipped(row, Message("doubt.beyond", {})))
     return pairs, lost
 
 

@@ -1,4 +1,4 @@
-"""Rows understood that no such deployment can have measured: faster than their own bytes and FLOP, or than what is accepted allows."""
+"""Rows understood that no such deployment can have measured: faster than their own bytes and FLOP allow."""
 
 from __future__ import annotations
 
@@ -69,17 +69,8 @@ def _floor(point: Point, d: Deployment) -> float:
 
 
 def impossible_pair(pair: Pair, row: Row) -> Message | None:
-    """A gain of speculation above the tokens that a round yields (a round takes a step at least), or an arm below its floor."""
-    accepted = pair.on.workload.acceptance
-    length = None if accepted is None or pair.lever != "speculation" else accepted.length
-    if isinstance(length, (int, float)) and pair.measured > length:
-        return Message("doubt.above_acceptance", {"gain": pair.measured, "length": float(length)})
-    return None if pair.lever == "speculation" else _arm_below_floor(pair, row)
-
-
-def _arm_below_floor(pair: Pair, row: Row) -> Message | None:
     """An arm that writes more tokens a second than its batch can at the floor of its step: b/t_floor(b), of all replicas."""
-    if not _counts_output(row):
+    if pair.lever == "speculation" or not _counts_output(row):
         return None
     for name, d in (("value_off", pair.off), ("value_on", pair.on)):
         rate, load = number(row.fields.get(name, "")), d.workload
