@@ -23,6 +23,7 @@ from breakeven.calibration.calibrate import Calibrated
 from breakeven.calibration.fitted import Residual
 from breakeven.calibration.identify import Tied, left_of_prior
 from breakeven.compose import Language, figure, sure
+from breakeven.measured.curves import Drawn
 from breakeven.measured.row import Skipped
 from breakeven.messages import say, text
 
@@ -69,18 +70,7 @@ def compose(found: Calibrated, language: Language = "en", written: str | None = 
         deviations={level: {name: sure(value) for name, value in of.items()} for level, of in found.document.residual.items()},
         residuals=_groups(found.fit.residuals),
         worst=[_row(one) for one in sorted(found.fit.residuals, key=lambda one: -abs(_error(one)))[:WORST]],
-        curves=[
-            CalibrateCurve(
-                model=drawn.curve.model,
-                device=drawn.curve.device,
-                engine=f"{drawn.curve.engine} {drawn.curve.version}".strip(),
-                context_tokens=drawn.curve.context_tokens,
-                rows=list(drawn.curve.rows),
-                step_s=[sure(second) for second in drawn.curve.step_s],
-                levelled=list(drawn.levelled),
-            )
-            for drawn in found.curves
-        ],
+        curves=[_curve(drawn) for drawn in found.curves],
         undetermined=[one.name for one in found.undetermined],
         tied=[
             CalibrateTied(first=p.first, second=p.second, correlation=sure(p.correlation), sentence=combination(p, language))
@@ -97,6 +87,19 @@ def compose(found: Calibrated, language: Language = "en", written: str | None = 
         ],
         left_out=_reasons(found.left_out, language),
         written=written,
+    )
+
+
+def _curve(drawn: Drawn) -> CalibrateCurve:
+    curve = drawn.curve
+    return CalibrateCurve(
+        model=curve.model,
+        device=curve.device,
+        engine=f"{curve.engine} {curve.version}".strip(),
+        context_tokens=curve.context_tokens,
+        rows=list(curve.rows),
+        step_s=[sure(second) for second in curve.step_s],
+        levelled=list(drawn.levelled),
     )
 
 

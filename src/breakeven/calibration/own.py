@@ -11,6 +11,7 @@ import numpy as np
 from breakeven.calibration.evidence import Evidence, Values, of_runs
 from breakeven.calibration.fit import Fit, fit
 from breakeven.calibration.fitted import Estimate, Fitted, Residual
+from breakeven.calibration.leave_out import LeftOut, leave_groups_out
 from breakeven.calibration.parameters import Parameter, neutral, values_of
 from breakeven.efficiencies import prior_values, shipped, shipped_values, table
 from breakeven.evaluator import evaluate
@@ -25,6 +26,8 @@ BEARS = 0.002
 SCATTER = 1.4826
 """Standard deviation of a normal over its median absolute value."""
 LEAST = 3
+GROUPS = 4
+"""Groups from which on each is left out once: intervals are then those of the jackknife where they are wider."""
 
 
 def fit_own(runs: Sequence[Run], *, neutral_ground: bool = False, without: str = "") -> Fitted:
@@ -36,7 +39,15 @@ def fit_own(runs: Sequence[Run], *, neutral_ground: bool = False, without: str =
         parameters = tuple(_known(p, without) for p in parameters)
     evidence = [of(rows) for of, rows in ((of_runs, loops), (of_steps, pinned)) if rows]
     found = fit(evidence, parameters)
-    return _fitted(found, evidence, (*loops, *pinned), len(loops))
+    left = leave_groups_out(loops, found) if not pinned and len({run.group for run in loops}) >= GROUPS else None
+    return _fitted(found, evidence, (*loops, *pinned), len(loops), left)
+
+
+def jackknife(left: LeftOut, names: Sequence[str]) -> Array:
+    """Variances of ln of the parameters by leaving groups out: (G − 1)/G·Σ(θ_g − mean θ_g)² (Tukey 1958; rows of a group err together)."""
+    logs = np.log([[float(values[name]) for name in names] for values in left.values.values()])
+    found: Array = (len(logs) - 1) / len(logs) * ((logs - logs.mean(axis=0)) ** 2).sum(axis=0)
+    return found
 
 
 def of_steps(runs: Sequence[Run]) -> Evidence:
@@ -77,14 +88,17 @@ def _shipped_interval(name: str, without: str) -> tuple[float, float] | None:
     return (low, high) if 0.0 < low < high else None
 
 
-def _fitted(found: Fit, evidence: Sequence[Evidence], runs: Sequence[Run], loops: int) -> Fitted:
+def _fitted(found: Fit, evidence: Sequence[Evidence], runs: Sequence[Run], loops: int, left: LeftOut | None) -> Fitted:
+    variances = np.diag(found.covariance)
+    if left is not None:
+        variances = np.maximum(variances, jackknife(left, [p.name for p in found.parameters]))
     bears = _bears(found, evidence, loops)
     residuals = [*_residuals(runs[:loops], found.residuals), *_residuals(runs[loops:], found.residuals[2 * loops :], steps=True)]
     return Fitted(
-        estimates={p.name: _estimate(p, float(found.logs[i]), found.covariance[i, i], bears[i]) for i, p in enumerate(found.parameters)},
+        estimates={p.name: _estimate(p, float(found.logs[i]), float(variances[i]), bears[i]) for i, p in enumerate(found.parameters)},
         covariance=found.covariance,
         residuals=tuple(residuals),
-        deviations=_deviations(residuals),
+        deviations={**_deviations(residuals), **({} if left is None else {"none": _of_left_out(runs, left)})},
         deployments=_deployments(runs),
     )
 
@@ -146,6 +160,22 @@ def _deviations(residuals: Sequence[Residual]) -> dict[str, dict[str, float]]:
         calibrated |= {f"{name}_within": within, f"{name}_between": (offset**2 + within**2 / rows) ** 0.5}
         few |= {f"{name}_within": within, f"{name}_between": (offset**2 + within**2 / LEAST) ** 0.5}
     return {"few": few, "deployment": calibrated} if calibrated else {}
+
+
+def _of_left_out(runs: Sequence[Run], left: LeftOut) -> dict[str, float]:
+    """How groups lie about fits that have not seen them, and the scatter within: nine tenths of normal errors are what 1.645 holds."""
+    found: dict[str, float] = {}
+    for name, missed in (("tpot", left.tpot), ("ttft", left.ttft)):
+        groups: dict[str, list[float]] = {}
+        for run, miss in zip(runs, missed, strict=True):
+            if np.isfinite(miss):
+                groups.setdefault(run.group, []).append(float(miss))
+        errors = [np.array(group) for group in groups.values() if len(group) >= LEAST]
+        if errors:
+            within = float(np.median([SCATTER * np.median(np.abs(group - np.median(group))) for group in errors]))
+            between = float(np.sqrt(np.mean([float(np.median(group)) ** 2 for group in errors])))
+            found |= {f"{name}_within": within, f"{name}_between": between}
+    return found
 
 
 def _deployments(runs: Sequence[Run]) -> tuple[Measured, ...]:
