@@ -242,13 +242,18 @@ def backtest(
     ``leave_out="group"`` fits all groups but one anew for each, and predicts the one that is held out.
     """
     from breakeven.calibration.backtest import backtest as held
+    from breakeven.calibration.backtest import leave_one_group_out
     from breakeven.measured.files import read
 
     _check_arguments(THRESHOLD, draws)
     if leave_out not in (None, "group"):
         raise InputError("not_one_of", path="leave_out", value=leave_out, names="group")
     measured = read([paths] if isinstance(paths, (Path, str)) else paths)
-    return held(measured, draws=draws, seed=_checked_seed(seed))
+    if leave_out is None:
+        return held(measured, draws=draws, seed=_checked_seed(seed))
+    from breakeven.calibration.refit import from_whole
+
+    return leave_one_group_out(measured, from_whole(measured), draws, _checked_seed(seed))
 
 
 def calibrate(

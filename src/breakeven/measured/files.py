@@ -14,10 +14,15 @@ from breakeven.measured.doubts import doubts_of
 from breakeven.measured.impossible import impossible_pair, impossible_run
 from breakeven.measured.lines import Table, read_table
 from breakeven.measured.pair import Pair
+from breakeven.measured.pairs import pair_of
 from breakeven.measured.row import NotUnderstood, Row, Skipped
 from breakeven.measured.run import Run
+from breakeven.measured.runs import runs_of
+from breakeven.measured.twins import doubted
 from breakeven.messages import Message
-from breakeven.spec.check import check_deployment
+from breakeven.spec.bounds import check_number, check_value, whole
+from breakeven.spec.check import ENGINE, WORKLOAD
+from breakeven.spec.deployment import Deployment
 
 VALUELESS = ("doubt.not_number", "doubt.not_positive")
 """Doubts about rows that measured nothing that a prediction could be held against."""
@@ -60,9 +65,6 @@ class Measured:
 
 def read(paths: Iterable[Path | str]) -> Measured:
     """What the files hold; a file that is of neither form, or cannot be read, is refused in a line."""
-    from breakeven.measured.pairs import pair_of
-    from breakeven.measured.runs import runs_of
-
     tables = [_checked(read_table(path)) for path in dict.fromkeys(Path(path) for path in paths)]
     return understood(tables, pair_of, runs_of)
 
@@ -84,10 +86,10 @@ def understood(tables: Sequence[Table], pair_of: PairOf, runs_of: RunsOf) -> Mea
     runs, skipped = runs_of([row for row in told if not is_pair(row.fields)])
     pairs, lost = _pairs([row for row in told if is_pair(row.fields)], pair_of)
     runs, never_ran = _possible(runs, rows)
-    runs = [replace(run, doubt=run.doubt or doubts.get(run.where) or impossible_run(run)) for run in runs]
+    runs = [replace(run, doubt=run.doubt or doubts.get(run.where) or impossible_run(run)) for run in doubted(runs)]
     pairs = [replace(pair, doubt=pair.doubt or doubts.get(pair.where) or impossible_pair(pair, rows[pair.where])) for pair in pairs]
-    doubted: list[Run | Pair] = [*runs, *pairs]
-    reasons = doubts | {each.where: each.doubt for each in doubted if each.doubt is not None}
+    known: list[Run | Pair] = [*runs, *pairs]
+    reasons = doubts | {each.where: each.doubt for each in known if each.doubt is not None}
     without_value = [_skipped(rows[where], reason) for where, reason in doubts.items() if reason.key in VALUELESS]
     return Measured(
         runs=tuple(runs),
@@ -100,16 +102,27 @@ def understood(tables: Sequence[Table], pair_of: PairOf, runs_of: RunsOf) -> Mea
 
 
 def _possible(runs: Iterable[Run], rows: Mapping[str, Row]) -> tuple[list[Run], list[Skipped]]:
-    """Runs of deployments that can be, and the rows that state one that cannot."""
+    """Runs whose numbers can be, and the rows that state some that cannot. A split that the model's heads do not allow is answered:
+
+    such labels count the devices of several workers, and a row says that it ran.
+    """
     kept: list[Run] = []
     lost: list[Skipped] = []
     for run in runs:
         try:
-            check_deployment(run.deployment)
+            _check_numbers(run.deployment)
             kept.append(run)
         except InputError as error:
             lost.append(_skipped(rows[run.where], error.message))
     return kept, lost
+
+
+def _check_numbers(d: Deployment) -> None:
+    check_number(d.hardware.count, "hardware.count", whole)
+    for name, rule in (*ENGINE.items(), *WORKLOAD.items()):
+        value = getattr(d.engine if name in ENGINE else d.workload, name)
+        if value is not None:
+            check_value(value, name, rule)
 
 
 def _pairs(rows: Iterable[Row], pair_of: PairOf) -> tuple[list[Pair], list[Skipped]]:
