@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from breakeven import advice as results
 from breakeven import registry
@@ -14,7 +14,6 @@ from breakeven.advisor import Question, advise_lever, best_arms, refusal_of
 from breakeven.boundaries import boundary as boundary_of
 from breakeven.calibration.backtest import DRAWS as BACKTEST_DRAWS
 from breakeven.calibration.backtest import Backtest
-from breakeven.calibration.calibrate import Calibrated
 from breakeven.checklist import checklist
 from breakeven.draws import Draws
 from breakeven.errors import InputError, UnknownNameError
@@ -34,6 +33,9 @@ from breakeven.spec.model import Model
 from breakeven.standing import how_sure, operating_point, overload
 from breakeven.standing import warnings as warnings_of
 from breakeven.statement import check, ledgers
+
+if TYPE_CHECKING:
+    from breakeven.calibration.calibrate import Calibrated
 
 THRESHOLD = 0.10
 DRAWS = 512

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import jsonschema
@@ -152,6 +154,15 @@ def test_a_width_that_is_faster_than_a_narrower_one_is_levelled_and_said(tmp_pat
     _, out, _ = ran(capsys, path)
     assert "levelled with it: 1, 2" in out
     assert api.calibrate(path).document.curves[0].step_s == pytest.approx([7.4833e-3, 7.4833e-3, 9e-3], rel=1e-4)
+
+
+def test_only_a_fit_loads_the_solver(sample) -> None:
+    load = "import breakeven.api as be; d, _ = be.load(file='examples/llama-70b-chat.yaml'); be.advise(d, draws=16)"
+    fit = f"be.calibrate({str(sample)!r})"
+    for code, loaded in ((load, False), (f"{load}; {fit}", True)):
+        asked = f"import sys; {code}; print('scipy' in sys.modules)"
+        done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True, cwd=sample.parents[1])
+        assert done.stdout.split()[-1] == str(loaded)
 
 
 def test_one_width_alone_is_a_row_and_no_curve(tmp_path) -> None:
