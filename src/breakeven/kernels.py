@@ -193,9 +193,13 @@ def fitted_weights(kernel: WeightKernel, found: Mapping[str, Array | float]) -> 
     prefix = f"weights.{kernel.name}."
     if not any(name.startswith(prefix) for name in found):
         return kernel
-    changes: dict[str, Any] = {
-        each: {**getattr(kernel, each), **_families(f"{prefix}{each}", found)} for each in ("phi", "delta_decode", "delta_prefill")
-    }
+    changes: dict[str, Any] = {}
+    for each in ("phi", "delta_decode", "delta_prefill"):
+        values = _families(f"{prefix}{each}", found)
+        # A value for all devices stands for every one: what the catalogue has of single families was not fitted with it.
+        changes[each] = values if "default" in values else {**getattr(kernel, each), **values}
+        if each == "delta_decode" and values:
+            changes["delta_decode_range"] = None
     if f"{prefix}phi_experts" in found:
         changes["phi_experts"] = found[f"{prefix}phi_experts"]
     return replace(kernel, **changes)

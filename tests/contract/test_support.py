@@ -42,6 +42,7 @@ def model(*attention: Attention, states: tuple[States, ...] = (), **more: object
 
 
 LATENT = Attention(kind="mla", layers=61, q_heads=128, kv_heads=1, k_dim=576, v_dim=0, latent_rank=512, rope_dim=64)
+COMPRESSED = Attention(kind="compressed", layers=43, q_heads=64, kv_heads=1, k_dim=512, v_dim=0, window=128, compression=4)
 MODELS = {
     "dense": model(group()),
     "window": model(group("sliding"), group()),
@@ -53,6 +54,7 @@ MODELS = {
     "short conv": model(group(), states=(states("conv", 0, 6144, mixer="shortconv"),)),
     "rwkv": model(states=(states("recurrent", mixer="rwkv6"),)),
     "odd heads": model(group(head_dim=72)),
+    "compressed": model(COMPRESSED),
 }
 DRAFT = Speculative(method="ngram", num_speculative_tokens=3)
 SETTINGS = ({}, {"pipeline_parallel_size": 2}, {"speculative": DRAFT}, {"kv_cache_dtype": "fp8"})

@@ -7,17 +7,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from breakeven.draws import MEDIAN
 from breakeven.efficiencies import is_eager
-from breakeven.evaluator import Noise, evaluate
-from breakeven.measured.pair import Pair
+from breakeven.evaluator import evaluate
 from breakeven.measured.run import Run
 from breakeven.spec.calibration import Calibration
 from breakeven.spec.deployment import Deployment
 from breakeven.stats import Array
 
 Values = Mapping[str, Array | float]
-TPOT_DEVIATION, TTFT_DEVIATION, GAIN_DEVIATION = 0.2, 0.4, 0.1
+TPOT_DEVIATION, TTFT_DEVIATION = 0.2, 0.8
 """Residual scale of each kind of logarithm, below which a row pulls as in least squares, and beyond which less and less."""
 FULL_ROWS = 150
 """Rows of one group that count in full: a group of more weighs as if it had these."""
@@ -35,9 +33,10 @@ class Evidence:
     """Logarithms by the model, shape (n, candidates)."""
 
 
-def _weights(groups: Sequence[str]) -> Array:
+def weights(groups: Sequence[str], full: int = FULL_ROWS) -> Array:
+    """1 for a row of a group of no more than ``full`` rows, and √(full/rows) beyond."""
     counts = {group: groups.count(group) for group in set(groups)}
-    return np.array([min(1.0, (FULL_ROWS / counts[group]) ** 0.5) for group in groups])
+    return np.array([min(1.0, (full / counts[group]) ** 0.5) for group in groups])
 
 
 def _alike(d: Deployment) -> tuple[object, ...]:
@@ -87,26 +86,7 @@ def of_runs(runs: Sequence[Run]) -> Evidence:
     return Evidence(
         measured=np.log([run.tpot_s for run in runs] + [run.ttft_s or np.nan for run in runs]),
         deviation=np.repeat([TPOT_DEVIATION, TTFT_DEVIATION], len(runs)),
-        weight=np.tile(_weights(groups), 2),
+        weight=np.tile(weights(groups), 2),
         groups=tuple(groups * 2),
-        predict=predict,
-    )
-
-
-def of_pairs(pairs: Sequence[Pair]) -> Evidence:
-    """The gain of every pair."""
-
-    def predict(values: Values) -> Array:
-        found = Calibration(values=values)
-        rows = [replace(p, off=replace(p.off, calibration=found), on=replace(p.on, calibration=found)) for p in pairs]
-        candidates = max((np.size(value) for value in values.values()), default=1)
-        return np.stack([np.broadcast_to(np.log(row.gain(MEDIAN, Noise())), (candidates,)) for row in rows])
-
-    groups = [pair.group for pair in pairs]
-    return Evidence(
-        measured=np.log([pair.measured for pair in pairs]),
-        deviation=np.full(len(pairs), GAIN_DEVIATION),
-        weight=_weights(groups),
-        groups=tuple(groups),
         predict=predict,
     )

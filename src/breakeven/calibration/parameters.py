@@ -28,13 +28,14 @@ class Parameter:
 def neutral(engines: Iterable[str]) -> tuple[Parameter, ...]:
     """Parameters of whole serving runs: the step's shared by all engines, the first token's with factors of each engine."""
     sheet = table("neutral")
-    found = [_parameter(f"{section}.{name}", entry) for section in (*STEP, "ttft") for name, entry in sheet[section].items()]
+    found = [parameter(f"{section}.{name}", entry) for section in (*STEP, "ttft") for name, entry in sheet[section].items()]
     factor = sheet["scale"]["ttft"]
-    found += [_parameter(f"scale.{engine}.ttft.{name}", factor) for engine in sorted(set(engines)) for name in sheet["ttft"]]
+    found += [parameter(f"scale.{engine}.ttft.{name}", factor) for engine in sorted(set(engines)) for name in sheet["ttft"]]
     return tuple(found)
 
 
-def _parameter(name: str, entry: Mapping[str, float]) -> Parameter:
+def parameter(name: str, entry: Mapping[str, float]) -> Parameter:
+    """A parameter from its entry in ``neutral.toml``."""
     return Parameter(name=name, centre=entry["centre"], deviation=entry["sd"], low=entry["low"], high=entry["high"])
 
 

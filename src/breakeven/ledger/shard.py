@@ -115,6 +115,10 @@ def _kernels(d: Deployment) -> tuple[dict[str, WeightKernel], KvKernel]:
     return weights, fitted_kv(kv_kernel(kv_format(d.model, d.engine)), found)
 
 
+def _first(own: Array | float | None, otherwise: Array | float) -> Array | float:
+    return otherwise if own is None else own
+
+
 def shard(deployment: Deployment, draws: Draws) -> Shard:
     """The deployment as one device sees it."""
     model, engine, device = deployment.model, deployment.engine, deployment.hardware.device
@@ -152,7 +156,7 @@ def shard(deployment: Deployment, draws: Draws) -> Shard:
         dense_prefill_compute_s=sum(compute_s(name, counts[name], prefill=True) for name in ("attention", "mlp")),
         head_flop_per_row=2.0 * counts["head"] / tp,
         expert_bytes=read["experts"],
-        expert_effective_bytes=read["experts"] / (kernels["experts"].phi_experts or phi["experts"]),
+        expert_effective_bytes=read["experts"] / _first(kernels["experts"].phi_experts, phi["experts"]),
         expert_flop_per_row=2.0 * active / split.expert_shards,
         expert_decode_compute_s=compute_s("experts", active, prefill=False) if active else 0.0,
         expert_prefill_compute_s=compute_s("experts", active, prefill=True) if active else 0.0,

@@ -23,9 +23,15 @@ def setting_on(d: Deployment) -> str | None:
 
 
 def candidates(d: Deployment) -> tuple[Candidate, ...]:
-    """Formats the engine has; fp8, and the format in force, with the reason where it has not."""
-    known = (*support.engine_settings(d.engine.name, "kv_quant"), "fp8", setting_on(d))
-    return tuple(candidate("kv_quant", name, d) for name in kv_names() if name != "bf16" and name in known)
+    """Formats the engine has, and at this version; fp8, and the format in force, with the reason where it has not."""
+    asked = ("fp8", setting_on(d))
+    known = (*support.engine_settings(d.engine.name, "kv_quant"), *asked)
+    found = (candidate("kv_quant", name, d) for name in kv_names() if name != "bf16" and name in known)
+    return tuple(c for c in found if c.setting in asked or not _of_another_version(c))
+
+
+def _of_another_version(c: Candidate) -> bool:
+    return c.refused is not None and c.refused.key == "lever.kv_no_version"
 
 
 def apply(d: Deployment, setting: str) -> Deployment:

@@ -27,6 +27,9 @@ USUAL_K = 3
 FLAT = 1.01
 FAST_STEP_S = 5e-3
 """Below this a lost fast path (graphs, async scheduling) decides, and no shape tells: one measured round does."""
+PROVEN = ("NVIDIA", "AMD", "Apple")
+"""Makers of the devices on which rounds of drafting have been reported that went as the shapes say; on Ascend one lost its fast path
+(vLLM-Ascend issue 12890: a loss of 19 % where the shapes say a gain)."""
 ORDER = ("draft_model", "eagle3", "eagle", "mtp", "ngram")
 
 
@@ -169,14 +172,14 @@ def best_k(d: Deployment, method: str) -> tuple[int, tuple[int, int]]:
 
 
 def sigma(d: Deployment, off: Point, on: Point) -> Sigma:
-    """By engine class and batch; a 4-bit weight-only target is known worse, and a quick step hardly at all."""
+    """By engine class and batch; a 4-bit weight-only target is known worse, a quick step or a device of no report hardly at all."""
     rows = table("sigma")["speculation"]
     known = float(rows["graph_by_engine"].get(d.engine.name, sigma_of("speculation", "graph", d)))
     found = sigma_of("speculation", "eager", d) if on.efficiencies.eager else known
     square = found**2
     if float(np.median(on.batch)) > 16:
         square += sigma_of("speculation", "above_batch_16", d) ** 2
-    if float(np.median(off.step_s)) < FAST_STEP_S:
+    if float(np.median(off.step_s)) < FAST_STEP_S or _unproven(d):
         square += sigma_of("speculation", "fast_step", d) ** 2
     if d.engine.speculative is not None and d.engine.speculative.topk > 1 and not acceptance_known(d):
         square += sigma_of("speculation", "tree_of_prior", d) ** 2
@@ -184,6 +187,11 @@ def sigma(d: Deployment, off: Point, on: Point) -> Sigma:
     if on.shard.kernels["mlp"].name in ("int4", "int4_marlin", "nf4"):
         square += sigma_of("speculation", "weight_only_target", d) ** 2
     return Sigma(step=square**0.5)
+
+
+def _unproven(d: Deployment) -> bool:
+    """Whether nobody has shown that drafting keeps its fast path on such a device."""
+    return d.hardware.device.vendor not in PROVEN
 
 
 def measured_at(d: Deployment) -> int | None:
@@ -222,6 +230,8 @@ def because(d: Deployment, off: Point, on: Point) -> tuple[Message, ...]:
         lines.append(Message("lever.spec_head_unknown", {"head": spec.model, "method": method_of(spec)}))
     if float(np.median(off.step_s)) < FAST_STEP_S:
         lines.append(Message("lever.spec_fast_step", {"step": float(np.median(off.step_s))}))
+    if _unproven(d):
+        lines.append(Message("lever.spec_unproven", {"device": d.hardware.device.title}))
     return tuple(lines)
 
 
