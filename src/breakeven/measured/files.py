@@ -86,7 +86,7 @@ def understood(tables: Sequence[Table], pair_of: PairOf, runs_of: RunsOf) -> Mea
     runs, skipped = runs_of([row for row in told if not is_pair(row.fields)])
     pairs, lost = _pairs([row for row in told if is_pair(row.fields)], pair_of)
     runs, never_ran = _possible(runs, rows)
-    runs = [replace(run, doubt=run.doubt or doubts.get(run.where) or impossible_run(run)) for run in doubted(runs)]
+    runs = doubted([replace(run, doubt=run.doubt or doubts.get(run.where) or impossible_run(run)) for run in runs])
     pairs = [replace(pair, doubt=pair.doubt or doubts.get(pair.where) or impossible_pair(pair, rows[pair.where])) for pair in pairs]
     known: list[Run | Pair] = [*runs, *pairs]
     reasons = doubts | {each.where: each.doubt for each in known if each.doubt is not None}

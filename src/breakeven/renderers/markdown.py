@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from breakeven import backtest_words, words
 from breakeven.backtest_document import BacktestDocument, BacktestReason, BacktestScore
 from breakeven.document import Document
-from breakeven.messages import say
+from breakeven.messages import printable, say
 
 
 def render(document: Document | BacktestDocument) -> str:
@@ -18,7 +18,7 @@ def render(document: Document | BacktestDocument) -> str:
 
 
 def _row(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", "<br>") for cell in cells) + " |"
+    return "| " + " | ".join(printable(cell, keep="\n").replace("|", "\\|").replace("\n", "<br>") for cell in cells) + " |"
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
@@ -68,7 +68,7 @@ def _answer(document: Document) -> Iterator[str]:
 
 def _backtest(document: BacktestDocument) -> Iterator[str]:
     language = document.language
-    yield backtest_words.headline_words(document)
+    yield printable(backtest_words.headline_words(document))
     tables = (
         ("backtest.by_lever", document.levers),
         ("backtest.by_knowledge", document.knowledge),
@@ -96,4 +96,4 @@ def _scores(key: str, scores: Sequence[BacktestScore], language: str) -> Iterato
 def _reasons(key: str, rows: int, reasons: Sequence[BacktestReason], language: str) -> Iterator[str]:
     if reasons:
         yield f"\n## {say(key, language, rows=rows)}\n"
-        yield from (f"- {reason.rows:,} × {backtest_words.reason_words(reason, language)}" for reason in reasons)
+        yield from (f"- {reason.rows:,} × {printable(backtest_words.reason_words(reason, language))}" for reason in reasons)
