@@ -28,7 +28,7 @@ class CalibrateGroup(Struct, frozen=True, kw_only=True):
     """What the fit leaves over in a group of rows. Errors are ln(measured/predicted)."""
 
     group: str
-    quantity: Literal["tpot", "ttft", "step"]
+    quantity: Literal["tpot", "ttft", "step", "gain"]
     rows: int
     median_absolute: float
     bias: float
@@ -36,13 +36,13 @@ class CalibrateGroup(Struct, frozen=True, kw_only=True):
 
 
 class CalibrateRow(Struct, frozen=True, kw_only=True):
-    """A row and what the fitted model says of it."""
+    """A row and what the fitted model says of it: seconds, or a gain."""
 
     id: str
     where: str
-    quantity: Literal["tpot", "ttft", "step"]
-    measured_s: float
-    predicted_s: float
+    quantity: Literal["tpot", "ttft", "step", "gain"]
+    measured: float
+    predicted: float
     log_error: float
 
 
@@ -105,7 +105,7 @@ class CalibrateDocument(Struct, frozen=True, kw_only=True):
     rows: int
     groups: int
     pairs: int
-    """Pairs of a lever among the rows, which no fit of times takes."""
+    """Pairs of a lever among them, which tell of kernels and rounds of speculation."""
     parameters: list[CalibrateParameter]
     deviations: dict[str, dict[str, float]]
     residuals: list[CalibrateGroup]

@@ -13,7 +13,7 @@ from breakeven.canvas import DIM, folded, glued, grid, indented, rule
 from breakeven.messages import say
 from breakeven.units import significant, time_text
 
-NUMBERS = (27, 11, 23, 11, 7, None)
+NUMBERS = (34, 9, 20, 9, 6, None)
 ROWS = (None, 8, 11, 11, 9)
 GROUPS = (None, 6, 6, 8, 8, 8)
 TIMES, FACTORS = "_s", "scale."
@@ -54,7 +54,8 @@ def _line(cells: Sequence[str], widths: Sequence[int | None], style: str = "") -
 
 def number_text(name: str, value: float) -> str:
     """A parameter as it is read: a time where it is one, and no factor on one."""
-    return time_text(value) if name.endswith(TIMES) and not name.startswith(FACTORS) else significant(value, 3)
+    timed = not name.startswith(FACTORS) and any(part.endswith(TIMES) for part in name.split("."))
+    return time_text(value) if timed else significant(value, 3)
 
 
 def _parameters(document: CalibrateDocument) -> Iterator[RenderableType]:
@@ -87,11 +88,15 @@ def _residuals(document: CalibrateDocument, verbose: bool) -> Iterator[Renderabl
     yield _title("worst_rows", language)
     for row in document.worst:
         error = say("calibrate.error", language, error=row.log_error)
-        times = (time_text(row.measured_s), time_text(row.predicted_s))
+        times = (_quantity_text(row.quantity, row.measured), _quantity_text(row.quantity, row.predicted))
         place = PurePath(row.where).name
         name = place if row.id == row.where else f"{row.id} ({place})"
         yield _line([name, _named(row.quantity, language), *times, error], ROWS)
     yield glued("")
+
+
+def _quantity_text(quantity: str, value: float) -> str:
+    return f"×{significant(value, 3)}" if quantity == "gain" else time_text(value)
 
 
 def _named(quantity: str, language: str) -> str:

@@ -118,7 +118,7 @@ def _parameters(found: Calibrated) -> Iterable[CalibrateParameter]:
 
 
 def _error(one: Residual) -> float:
-    return log(one.measured_s / one.predicted_s)
+    return log(one.measured / one.predicted)
 
 
 def _row(one: Residual) -> CalibrateRow:
@@ -126,8 +126,8 @@ def _row(one: Residual) -> CalibrateRow:
         id=one.id,
         where=one.where,
         quantity=_quantity(one),
-        measured_s=sure(one.measured_s),
-        predicted_s=sure(one.predicted_s),
+        measured=sure(one.measured),
+        predicted=sure(one.predicted),
         log_error=sure(_error(one)),
     )
 

@@ -13,6 +13,10 @@ from breakeven.calibration.calibrate import calibrate
 from breakeven.calibration.identify import tied, undetermined
 from breakeven.calibration.leave_out import LeftOut
 from breakeven.calibration.own import fit_own, jackknife
+from breakeven.calibration.own_pairs import with_pairs
+from breakeven.draws import MEDIAN
+from breakeven.evaluator import Noise
+from breakeven.measured.files import read
 from breakeven.measured.run import Run
 from breakeven.measured.steps import Stated
 from breakeven.spec.calibration import Calibration
@@ -58,7 +62,7 @@ def test_numbers_that_rows_tell_apart_are_found() -> None:
         assert one.value == pytest.approx(TRUE[name], rel=0.15), name
         assert one.high / one.low < one.prior_high / one.prior_low
     assert found.estimates["step.layer_s"].low < TRUE["step.layer_s"] < found.estimates["step.layer_s"].high
-    assert np.median([abs(np.log(row.measured_s / row.predicted_s)) for row in found.residuals]) < 0.02
+    assert np.median([abs(np.log(row.measured / row.predicted)) for row in found.residuals]) < 0.02
 
 
 def test_a_sweep_over_batches_alone_cannot_tell_a_slow_memory_from_dear_launches() -> None:
@@ -74,7 +78,7 @@ def test_one_row_out_of_line_does_not_pull_the_others() -> None:
     with_odd, without = fit_own([*WIDE, odd]), fit_own(WIDE)
     for name in TRUE:
         assert with_odd.estimates[name].value == pytest.approx(without.estimates[name].value, rel=0.25), name
-    assert max(with_odd.residuals, key=lambda row: row.measured_s / row.predicted_s).id == "odd"
+    assert max(with_odd.residuals, key=lambda row: row.measured / row.predicted).id == "odd"
 
 
 def test_a_number_that_no_row_bears_on_stays_what_it_was() -> None:
@@ -121,3 +125,22 @@ def test_real_serving_runs_give_a_calibration_with_all_levels_of_knowledge(servi
     assert of["none"] > of["deployment"] and of["few"] >= of["deployment"]
     assert {deployment.engine for deployment in document.deployments} <= {"vllm", "sglang", "trtllm"}
     assert any(parameter.determined for parameter in document.parameters.values())
+
+
+def test_pairs_of_a_lever_start_from_what_is_known_of_their_kernels_and_move_where_they_disagree(root) -> None:
+    """Where the gain is what the model has, nothing moves; where fp8 gains less than it should, fp8 is a worse kernel than was thought."""
+    pairs = [pair for pair in read([root / "examples/measured-cases.csv"]).sound.pairs if pair.lever == "weight_quant"]
+    as_known = [replace(pair, measured=float(pair.gain(MEDIAN, Noise()))) for pair in pairs]
+    same, worse = with_pairs(None, as_known), with_pairs(None, [replace(pair, measured=pair.measured * 0.8) for pair in as_known])
+    assert same.estimates["weights.fp8.phi"].value == pytest.approx(same.estimates["weights.fp8.phi"].prior, rel=0.01)
+    assert worse.estimates["weights.fp8.phi"].value < 0.98 * same.estimates["weights.fp8.phi"].value
+    assert {row.quantity for row in worse.residuals} == {"gain"}
+
+
+def test_what_pairs_say_stands_beside_what_rows_say(root) -> None:
+    timed, pairs = fit_own(SWEEP), read([root / "examples/measured-cases.csv"]).sound.pairs
+    both = with_pairs(timed, pairs)
+    assert both.covariance.shape == (len(both.estimates),) * 2
+    assert {name: both.estimates[name] for name in timed.estimates} == dict(timed.estimates)
+    assert len(both.residuals) == len(timed.residuals) + len(pairs)
+    assert with_pairs(timed, ()) is timed

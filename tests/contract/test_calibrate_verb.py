@@ -138,9 +138,12 @@ def test_files_without_a_row_for_a_fit_are_refused_in_a_line(root, tmp_path) -> 
         api.calibrate(root / "examples/llama-70b-chat-trace.csv")
 
 
-def test_pairs_of_a_lever_are_said_to_be_a_backtests(root, capsys) -> None:
-    _, out, _ = ran(capsys, root / "examples/measured-cases.csv")
-    assert "breakeven backtest" in out
+def test_pairs_of_a_lever_tell_of_kernels_and_rounds(root, capsys, tmp_path) -> None:
+    code, out, _ = ran(capsys, root / "examples/measured-cases.csv", "--out", tmp_path / "cases.toml")
+    assert code == 0 and "pairs of a lever" in out
+    found = read_calibration(tmp_path / "cases.toml")
+    assert {"weights.fp8.phi", "weights.fp8.phi.hopper"} <= set(found.parameters)
+    assert found.parameters["weights.fp8.phi"].rows > 0
 
 
 @pytest.mark.parametrize("arguments", [("--out", "a.toml", "--ship", "b"), ("--ship", "../b")])

@@ -48,6 +48,10 @@ def test_numbers_that_rise_together_on_one_side_are_known_against_each_other() -
     assert "only against each other" in combination(pair, "en")
 
 
+def test_a_number_and_the_same_number_of_one_class_are_no_pair() -> None:
+    assert tied(fit_of(0.99, names=("weights.fp8.phi", "weights.fp8.phi.hopper"))) == ()
+
+
 def test_what_does_not_vary_correlates_with_nothing() -> None:
     assert correlations(np.array([[0.0, 0.0], [0.0, 4.0]])).tolist() == [[0.0, 0.0], [0.0, 1.0]]
 

@@ -18,6 +18,7 @@ from breakeven.calibration.measurements import commands_of
 from breakeven.errors import InputError
 from breakeven.measured.curves import Drawn, curves_of
 from breakeven.measured.lines import Table, read_table
+from breakeven.measured.pair import Pair
 from breakeven.measured.row import Skipped
 from breakeven.measured.run import Run
 from breakeven.measured.step_forms import form_of
@@ -47,7 +48,7 @@ class Calibrated:
     left_out: tuple[Skipped, ...]
     """Rows that are in no fit, each with the reason."""
     pairs: int
-    """Pairs of a lever among the rows: of those, backtests are made."""
+    """Pairs of a lever among the rows that were used."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,30 +56,34 @@ class _Rows:
     runs: tuple[Run, ...]
     curves: tuple[Drawn, ...]
     left_out: tuple[Skipped, ...]
-    pairs: int
+    pairs: tuple[Pair, ...]
     counted: dict[Path, int]
 
 
 def calibrate(paths: Sequence[Path], stated: Stated, *, ship: str | None = None) -> Calibrated:
     """A calibration of the rows of all files; ``ship`` is the name of the shipped calibration that it is to be."""
     from breakeven.calibration.own import fit_own
+    from breakeven.calibration.own_pairs import with_pairs
 
     rows = _read(paths, stated)
-    if not rows.runs:
+    if not rows.runs and not rows.pairs:
         raise InputError("calibrate_no_rows", files=", ".join(path.name for path in paths), left_out=len(rows.left_out))
-    fit = fit_own(rows.runs, neutral_ground=ship is not None, without=ship or "")
+    timed = fit_own(rows.runs, neutral_ground=ship is not None, without=ship or "") if rows.runs else None
+    fit = with_pairs(timed, rows.pairs, neutral_ground=ship is not None, without=ship or "")
+    used: list[Run | Pair] = [*rows.runs, *rows.pairs]
     made = Made(
         command=_command(paths, stated, ship),
         date=_today(),
         breakeven=version("breakeven"),
-        rows=len(rows.runs),
-        groups=len({run.group for run in rows.runs}),
+        rows=len(used),
+        groups=len({row.group for row in used}),
         left_out=dict(sorted(Counter(row.reason.key for row in rows.left_out).items())),
     )
-    seen = [run.deployment for run in rows.runs]
+    seen = [run.deployment for run in rows.runs] + [pair.on for pair in rows.pairs]
     open_ = tuple(one for one in undetermined(fit) if concerns(one.name, seen))
     pairs = tied(fit)
-    most = max(rows.runs, key=lambda run: sum(other.group == run.group for other in rows.runs))
+    counted = Counter(row.group for row in used)
+    most = max(zip(seen, used, strict=True), key=lambda one: counted[one[1].group])[0]
     wanted = to_measure([one.name for one in open_], pairs)
     return Calibrated(
         document=calibration_file(fit, rows.curves, made, [file_read(path, count) for path, count in rows.counted.items()]),
@@ -86,9 +91,9 @@ def calibrate(paths: Sequence[Path], stated: Stated, *, ship: str | None = None)
         curves=rows.curves,
         undetermined=open_,
         tied=pairs,
-        to_measure=tuple(ToMeasure(run=run, parameters=names, commands=commands_of(run, most.deployment)) for run, names in wanted.items()),
+        to_measure=tuple(ToMeasure(run=run, parameters=names, commands=commands_of(run, most)) for run, names in wanted.items()),
         left_out=rows.left_out,
-        pairs=rows.pairs,
+        pairs=len(rows.pairs),
     )
 
 
@@ -107,7 +112,7 @@ def _today() -> str:
 
 
 def _read(paths: Sequence[Path], stated: Stated) -> _Rows:
-    """Absolute rows and steps over width of all files; pairs of a lever are a backtest's, and said to be."""
+    """Absolute rows, steps over width and pairs of a lever of all files."""
     from breakeven.measured.files import read
 
     tables = {path: read_table(path) for path in dict.fromkeys(paths)}
@@ -122,7 +127,7 @@ def _read(paths: Sequence[Path], stated: Stated) -> _Rows:
         runs=runs,
         curves=tuple(curves_of(steps)),
         left_out=tuple({each.where: each for each in lost}.values()),
-        pairs=len(found.sound.pairs) if found else 0,
+        pairs=found.sound.pairs if found else (),
         counted={path: _rows(table) for path, table in tables.items()},
     )
 

@@ -25,15 +25,15 @@ class Estimate:
 
 @dataclass(frozen=True, kw_only=True)
 class Residual:
-    """A measured time and what the fitted model says of it."""
+    """A measured time or gain, and what the fitted model says of it."""
 
     id: str
     where: str
     group: str
     quantity: str
-    """``tpot``, ``ttft`` or ``step``."""
-    measured_s: float
-    predicted_s: float
+    """``tpot``, ``ttft`` or ``step``, in seconds, or ``gain``."""
+    measured: float
+    predicted: float
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -78,9 +78,14 @@ def tied(fit: Fitted) -> tuple[Tied, ...]:
     pairs = [
         Tied(first=names[i], second=names[j], correlation=float(found[i, j]), ratio=bool(found[i, j] > 0))
         for i, j in combinations(range(len(names)), 2)
-        if abs(found[i, j]) >= TOGETHER
+        if abs(found[i, j]) >= TOGETHER and not _of_a_class(names[i], names[j])
     ]
     return tuple(sorted(pairs, key=lambda pair: (-abs(pair.correlation), pair.first, pair.second)))
+
+
+def _of_a_class(one: str, other: str) -> bool:
+    """Whether one number is the other for a class of device or an engine: such a pair goes without saying."""
+    return one.startswith(f"{other}.") or other.startswith(f"{one}.")
 
 
 MEASUREMENTS: dict[str, tuple[str, ...]] = {

@@ -136,7 +136,7 @@ def _residuals(runs: Sequence[Run], missed: Array, *, steps: bool = False) -> li
 
 def _residual(run: Run, quantity: str, seconds: float, missed: float) -> Residual:
     return Residual(
-        id=run.id, where=run.where, group=run.group, quantity=quantity, measured_s=seconds, predicted_s=seconds / exp(float(missed))
+        id=run.id, where=run.where, group=run.group, quantity=quantity, measured=seconds, predicted=seconds / exp(float(missed))
     )
 
 
@@ -150,7 +150,7 @@ def _deviations(residuals: Sequence[Residual]) -> dict[str, dict[str, float]]:
         groups: dict[str, list[float]] = {}
         for one in residuals:
             if one.quantity in quantities:
-                groups.setdefault(one.group, []).append(log(one.measured_s / one.predicted_s))
+                groups.setdefault(one.group, []).append(log(one.measured / one.predicted))
         errors = [np.array(group) for group in groups.values() if len(group) >= LEAST]
         if not errors:
             continue
