@@ -171,3 +171,20 @@ def test_only_a_fit_loads_the_solver(sample) -> None:
 def test_one_width_alone_is_a_row_and_no_curve(tmp_path) -> None:
     found = api.calibrate(steps(tmp_path, [(*SAID, 8, 1000, 8.0), (*SAID, 8, 4000, 9.0)]))
     assert found.document.made.rows == 2 and found.document.curves == ()
+
+
+def test_what_is_written_of_real_pairs_is_read_again(shared, tmp_path, capsys) -> None:
+    """Two rows of each lever and engine of the published pairs, engines that are not modelled among them."""
+    with (shared / "data/lever_points.csv").open(encoding="utf-8") as file:
+        reader = csv.DictReader(file)
+        taken: dict[tuple[str, str], list[dict[str, str]]] = {}
+        for row in reader:
+            taken.setdefault((row["lever"], row["engine"].split()[0]), []).append(row)
+    path = tmp_path / "pairs.csv"
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, reader.fieldnames or [])
+        writer.writeheader()
+        writer.writerows(row for rows in taken.values() for row in rows[:2])
+    code, _, err = ran(capsys, path, "--out", tmp_path / "pairs.toml")
+    assert (code, err) == (0, "")
+    assert len(read_calibration(tmp_path / "pairs.toml").parameters) > 10

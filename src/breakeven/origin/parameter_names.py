@@ -32,4 +32,4 @@ def _of_a_kernel(section: str, parts: list[str]) -> bool:
         known = kernel in kernels.weight_names() and quantity in (*WEIGHT_QUANTITIES, "phi_experts")
         return known and (not last or (quantity in WEIGHT_QUANTITIES and last[0].removesuffix("-ws") in FAMILIES and len(last) == 1))
     known = kernel in kernels.kv_names() and quantity in KV_QUANTITIES
-    return known and (not last or (quantity == "layer_s" and last[0] in our_names("engines") and len(last) == 1))
+    return known and (not last or (quantity == "layer_s" and last[0].isidentifier() and len(last) == 1))
