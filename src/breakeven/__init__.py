@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from breakeven.advice import Advice
-    from breakeven.api import advise, boundary, engine, evaluate, explain, hardware, load, model
+    from breakeven.api import advise, backtest, boundary, engine, evaluate, explain, hardware, load, model
     from breakeven.errors import BreakevenError, InputError, NotModelledError
     from breakeven.spec.deployment import Deployment
     from breakeven.spec.disaggregation import Disaggregation, PrefillPool
@@ -40,6 +40,7 @@ _HOMES = {
     "Spread": "stats",
     "Workload": "spec.workload",
     "advise": "api",
+    "backtest": "api",
     "boundary": "api",
     "engine": "api",
     "evaluate": "api",
@@ -69,6 +70,7 @@ __all__ = [
     "Spread",
     "Workload",
     "advise",
+    "backtest",
     "boundary",
     "engine",
     "evaluate",

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from breakeven import advice as results
 from breakeven import registry
 from breakeven.advice import Advice, Axis, LeverAdvice, Metric
 from breakeven.advisor import Question, advise_lever, best_arms, refusal_of
 from breakeven.boundaries import boundary as boundary_of
+from breakeven.calibration.backtest import DRAWS as BACKTEST_DRAWS
+from breakeven.calibration.backtest import Backtest
 from breakeven.checklist import checklist
 from breakeven.draws import Draws
 from breakeven.errors import InputError, UnknownNameError
@@ -31,6 +33,9 @@ from breakeven.spec.model import Model
 from breakeven.standing import how_sure, operating_point, overload
 from breakeven.standing import warnings as warnings_of
 from breakeven.statement import check, ledgers
+
+if TYPE_CHECKING:
+    from breakeven.calibration.calibrate import Calibrated
 
 THRESHOLD = 0.10
 DRAWS = 512
@@ -229,6 +234,50 @@ def engine(name: str = "vllm", version: str | None = None, device: Device | None
     from breakeven import catalog
 
     return catalog.engine(name, version, device, **settings)
+
+
+def backtest(
+    paths: Path | str | Sequence[Path | str], *, leave_out: str | None = None, draws: int = BACKTEST_DRAWS, seed: int = 0
+) -> Backtest:
+    """How well the model predicts measurements in files: off/on pairs of levers, or absolute serving rows (``docs/guide/backtest.md``).
+
+    ``leave_out="group"`` fits all groups but one anew for each, and predicts the one that is held out.
+    """
+    from breakeven.calibration.backtest import backtest as held
+    from breakeven.calibration.backtest import leave_one_group_out
+    from breakeven.measured.files import read
+
+    _check_arguments(THRESHOLD, draws)
+    if leave_out not in (None, "group"):
+        raise InputError("not_one_of", path="leave_out", value=leave_out, names="group")
+    measured = read([paths] if isinstance(paths, (Path, str)) else paths)
+    if leave_out is None:
+        return held(measured, draws=draws, seed=_checked_seed(seed))
+    from breakeven.calibration.refit import from_whole
+
+    return leave_one_group_out(measured, from_whole(measured), draws, _checked_seed(seed))
+
+
+def calibrate(
+    paths: Path | str | Sequence[Path | str],
+    *,
+    model: str | None = None,
+    hardware: str | None = None,
+    engine: str | None = None,
+    ship: str | None = None,
+    catalog_dirs: Sequence[Path | str] = (),
+) -> Calibrated:
+    """The model's numbers fitted to measurements in files: serving rows, or steps over width (``docs/guide/calibrate.md``).
+
+    ``model``, ``hardware`` and ``engine`` are said of rows that do not say them; ``ship`` names the shipped calibration that is made anew.
+    """
+    from breakeven import catalog
+    from breakeven.calibration.calibrate import calibrate as fitted
+    from breakeven.measured.steps import Stated
+
+    files = [Path(path) for path in ([paths] if isinstance(paths, (Path, str)) else paths)]
+    stated = Stated(model=model or "", device=hardware or "", engine=engine or "", folders=catalog.user_folders(catalog_dirs))
+    return fitted(files, stated, ship=ship)
 
 
 def _middle(d: Deployment, threshold: float, draws: int) -> Point:

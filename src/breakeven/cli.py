@@ -7,21 +7,22 @@ try:
     import os
     from collections.abc import Mapping, Sequence
     from pathlib import Path
-    from shutil import get_terminal_size
-    from typing import TYPE_CHECKING, Annotated, Any
+    from typing import Annotated, Any
 
     import typer
 
-    from breakeven import streams
+    from breakeven import registry, streams
     from breakeven.command_line import language_of, one_of, translate, usage_line, without_language
     from breakeven.errors import BreakevenError, InputError
     from breakeven.messages import say, text
+    from breakeven.verb import AsJson, Folders, InLanguage, Seed, ShowHelp
+    from breakeven.verb import language as _language
+    from breakeven.verb import option as _option
+    from breakeven.verb import show as _show
+    from breakeven.verb import whole as _whole
 except KeyboardInterrupt:
     # Most of the time to start goes here, before there is a `main` that could catch it.
     sys.exit(130)
-
-if TYPE_CHECKING:
-    from breakeven.compose import Language
 
 REFERENCE = "docs/reference"
 USAGE_EXIT = 2
@@ -45,28 +46,10 @@ NOT_FIELDS = (
 )
 
 
-def _option(*names: str, metavar: str | None = None) -> Any:
-    return typer.Option(*names, metavar=metavar, show_default=False)
-
-
 Number = Annotated[str | None, typer.Option(metavar="NUMBER", show_default=False)]
 Switch = bool | None
-AsJson = Annotated[bool, _option("--json")]
-Seed = Annotated[str, typer.Option("--seed", metavar="NUMBER", show_default=True)]
-Folders = Annotated[list[str] | None, _option("--catalog", metavar="FOLDER")]
-InLanguage = Annotated[str | None, _option("--lang", metavar="en|zh")]
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, add_help_option=False, pretty_exceptions_enable=False)
-
-
-def _help(ctx: typer.Context, wanted: bool) -> None:
-    if wanted:
-        streams.write_out(ctx.get_help() + "\n")
-        raise typer.Exit
-
-
-# Typer's own help option is in English, and loads its validator (0.1 s) before it prints.
-ShowHelp = Annotated[bool, typer.Option("--help", is_eager=True, callback=_help, show_default=False)]
 
 
 @app.callback(invoke_without_command=True)
@@ -92,6 +75,7 @@ def advise(
     device_memory: Annotated[str | None, _option("--device-memory", metavar="SIZE")] = None,
     launch: Annotated[str | None, _option("--launch", metavar="COMMAND")] = None,
     log: Annotated[str | None, _option("--log", metavar="FILE")] = None,
+    calibration: Annotated[str | None, _option("--calibration", metavar="FILE")] = None,
     engine: Annotated[str | None, _option("--engine", metavar="NAME")] = None,
     engine_version: Annotated[str | None, _option("--engine-version", metavar="VERSION")] = None,
     tensor_parallel_size: Annotated[str | None, _option("--tensor-parallel-size", "-tp", metavar="NUMBER")] = None,
@@ -162,12 +146,7 @@ def advise(
         return
     advice = api.advise(deployment, objective=objective, threshold=pays_from, draws=drawn, seed=seeded, warnings=warnings)
     document = compose.compose(advice, language)
-    if markdown and not as_json:
-        from breakeven.renderers import markdown as page
-
-        streams.write_out(page.render(document))
-        return
-    _show(document, as_json, verbose=verbose, rules=rules)
+    _show(document, as_json, markdown=markdown, verbose=verbose, rules=rules)
 
 
 @app.command(add_help_option=False)
@@ -233,18 +212,7 @@ def schema(
     if not folder.is_dir():
         raise InputError("no_reference_folder", path=str(folder))
     for name in document.PUBLISHED:
-        _write(folder / name, json.render(document.json_schema(name)))
-
-
-def _write(path: Path, words: str) -> None:
-    """Write a whole file or leave the one that is there."""
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        unfinished.write_text(words, encoding="utf-8")
-        unfinished.replace(path)
-    except OSError as error:
-        unfinished.unlink(missing_ok=True)
-        raise InputError("cannot_write", path=str(path), reason=error.strerror or "") from None
+        streams.write_file(folder / name, json.render(document.json_schema(name)))
 
 
 def _flags(params: Mapping[str, Any]) -> dict[str, object]:
@@ -274,27 +242,8 @@ def _spread(value: object) -> object:
     return dict(zip(keys, (number for _, _, number in parts), strict=True))
 
 
-def _whole(given: str, name: str) -> int:
-    if not given.isdecimal():
-        raise InputError("not_whole", path=name, value=given)
-    return int(given)
-
-
-def _language(ctx: typer.Context) -> "Language":
-    return "zh" if ctx.find_root().meta["language"] == "zh" else "en"
-
-
-def _show(document: Any, as_json: bool, **options: bool) -> None:
-    if as_json:
-        from breakeven.renderers import json
-
-        streams.write_out(json.render(document))
-        return
-    from breakeven.canvas import wants_colour
-    from breakeven.renderers import terminal
-
-    width = get_terminal_size((100, 24)).columns
-    streams.write_out(terminal.render(document, width=width, colour=wants_colour(streams.is_terminal()), **options))
+for _name in registry.names("verbs"):
+    app.command(_name, add_help_option=False)(registry.module("verbs", _name).VERB)
 
 
 def run(arguments: Sequence[str]) -> int:

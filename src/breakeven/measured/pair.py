@@ -40,6 +40,8 @@ class Pair:
     speed: Speed
     on_speed: Speed | None = None
     """How the other arm is measured where it differs (batching: another number of clients)."""
+    doubt: Message | None = None
+    """Why the row is kept out of fits (a contradictory ratio, a duplicate); it is answered all the same."""
     sigma_row: str = ""
     """Row of the lever's model-form sigma that applies; empty where the lever takes several together and tells it itself."""
     notes: Mapping[str, Message] = field(default_factory=dict)

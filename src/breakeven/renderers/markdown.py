@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from breakeven import words
+from breakeven import backtest_words, words
+from breakeven.backtest_document import BacktestDocument, BacktestReason, BacktestScore
 from breakeven.document import Document
-from breakeven.messages import say
+from breakeven.messages import printable, say
 
 
-def render(document: Document) -> str:
+def render(document: Document | BacktestDocument) -> str:
     """The report as Markdown."""
+    if isinstance(document, BacktestDocument):
+        return "\n".join(_backtest(document)) + "\n"
     return "\n".join([*_head(document), "", *_ledgers(document), "", *_levers(document), "", *_answer(document)]) + "\n"
 
 
 def _row(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", "<br>") for cell in cells) + " |"
+    return "| " + " | ".join(printable(cell, keep="\n").replace("|", "\\|").replace("\n", "<br>") for cell in cells) + " |"
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
@@ -61,3 +64,36 @@ def _answer(document: Document) -> Iterator[str]:
     yield f"**{say('report.check_list', language)}** {words.checklist_words(document)}  "
     yield f"**{say('report.how_sure', language)}** {document.how_sure}"
     yield from (f"\n> {warning}" for warning in document.warnings)
+
+
+def _backtest(document: BacktestDocument) -> Iterator[str]:
+    language = document.language
+    yield printable(backtest_words.headline_words(document))
+    tables = (
+        ("backtest.by_lever", document.levers),
+        ("backtest.by_knowledge", document.knowledge),
+        ("backtest.by_cell", document.summary),
+        ("backtest.apart", document.apart),
+        ("backtest.with_bad", document.levers_with_bad if document.bad_reasons else []),
+    )
+    for key, scores in tables:
+        yield from _scores(key, scores, language)
+    key, rows = backtest_words.shown_rows(document, all_of_them=False)
+    yield f"\n## {say(key, language, rows=len(rows))}\n"
+    yield from _table(backtest_words.heads(backtest_words.ROW_HEADS, language), [backtest_words.row_cells(row, language) for row in rows])
+    yield from _reasons("backtest.bad_rows", document.counts.bad, document.bad_reasons, language)
+    yield from _reasons("backtest.skipped_rows", document.counts.skipped, document.skipped_reasons, language)
+    yield f"\n{say('backtest.legend', language)}"
+
+
+def _scores(key: str, scores: Sequence[BacktestScore], language: str) -> Iterator[str]:
+    if scores:
+        yield f"\n## {say(key, language)}\n"
+        heads = backtest_words.heads(backtest_words.SCORE_HEADS, language)
+        yield from _table(heads, [backtest_words.score_cells(score, language) for score in scores])
+
+
+def _reasons(key: str, rows: int, reasons: Sequence[BacktestReason], language: str) -> Iterator[str]:
+    if reasons:
+        yield f"\n## {say(key, language, rows=rows)}\n"
+        yield from (f"- {reason.rows:,} × {printable(backtest_words.reason_words(reason, language))}" for reason in reasons)

@@ -1,0 +1,36 @@
+"""``breakeven backtest CASES``: how well the model predicts measurements that are there already."""
+
+# No `from __future__ import annotations`: typer reads the annotations of a verb.
+from typing import Annotated
+
+import typer
+
+from breakeven.command_line import one_of
+from breakeven.verb import AsJson, AsMarkdown, InLanguage, Seed, ShowHelp, Verbose, language, option, show, whole
+
+LEFT_OUT = ("group",)
+
+
+def backtest(
+    ctx: typer.Context,
+    cases: Annotated[list[str], typer.Argument(metavar="CASES", show_default=False)],
+    leave_out: Annotated[str | None, option("--leave-out", metavar="group")] = None,
+    draws: Annotated[str, typer.Option(metavar="NUMBER", show_default=True)] = "256",
+    seed: Seed = "0",
+    verbose: Verbose = False,
+    markdown: AsMarkdown = False,
+    as_json: AsJson = False,
+    lang: InLanguage = None,
+    show_help: ShowHelp = False,
+) -> None:
+    """How well the model predicts measurements that are there already: row by row, and counted."""
+    from breakeven import api, backtest_report
+    from breakeven.origin import values
+
+    seeded = whole(seed, "--seed")
+    one_of(leave_out, "--leave-out", LEFT_OUT)
+    found = api.backtest(cases, leave_out=leave_out, draws=values.count(draws, "--draws"), seed=seeded)
+    show(backtest_report.compose(found, cases, language(ctx)), as_json, markdown=markdown, verbose=verbose)
+
+
+VERB = backtest
