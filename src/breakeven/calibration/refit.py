@@ -20,7 +20,7 @@ def _shipped(pair: Pair) -> Values:
 def refit(measured: Measured) -> Callable[[Measured], Calibration]:
     """A fit to a part of some measurements, which begins where the fit to all of them ended; rows in doubt are in neither.
 
-    Of the part only the kind of rows is fitted from which some are missing: a held group is runs or pairs. Of nothing it is what is shipped.
+    Of the part only the kind of rows is fitted from which some are missing: a held group is runs or pairs. Of nothing it is as shipped.
     """
     sound = measured.sound
     runs = fit_runs(sound.runs) if sound.runs else None
