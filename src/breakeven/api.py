@@ -253,9 +253,9 @@ def backtest(
     measured = read([paths] if isinstance(paths, (Path, str)) else paths)
     if leave_out is None:
         return held(measured, draws=draws, seed=_checked_seed(seed))
-    from breakeven.calibration.refit import from_whole
+    from breakeven.calibration.refit import refit
 
-    return leave_one_group_out(measured, from_whole(measured), draws, _checked_seed(seed))
+    return leave_one_group_out(measured, refit(measured), draws, _checked_seed(seed))
 
 
 def calibrate(
