@@ -68,7 +68,7 @@ MORE_IDS: Mapping[str, tuple[str, ...]] = {
     "baichuan2-7b": ("baichuan-inc/Baichuan2-7B-Chat",),
 }
 # Rows below high confidence that published measurements are about.
-MEDIUM: tuple[str, ...] = ("bloom-176b",)
+MEDIUM: tuple[str, ...] = ("bloom-176b", "qwen2-72b")
 # Ids of the table's rows whose context length is not the entry's.
 OTHER_CONTEXT: Mapping[str, str] = {
     "Qwen/Qwen3-4B-Instruct-2507": "qwen3-4b",

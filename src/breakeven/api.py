@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from breakeven import advice as results
 from breakeven import registry
@@ -33,6 +33,9 @@ from breakeven.spec.model import Model
 from breakeven.standing import how_sure, operating_point, overload
 from breakeven.standing import warnings as warnings_of
 from breakeven.statement import check, ledgers
+
+if TYPE_CHECKING:
+    from breakeven.calibration.calibrate import Calibrated
 
 THRESHOLD = 0.10
 DRAWS = 512
@@ -250,9 +253,31 @@ def backtest(
     measured = read([paths] if isinstance(paths, (Path, str)) else paths)
     if leave_out is None:
         return held(measured, draws=draws, seed=_checked_seed(seed))
-    from breakeven.calibration.refit import from_whole
+    from breakeven.calibration.refit import refit
 
-    return leave_one_group_out(measured, from_whole(measured), draws, _checked_seed(seed))
+    return leave_one_group_out(measured, refit(measured), draws, _checked_seed(seed))
+
+
+def calibrate(
+    paths: Path | str | Sequence[Path | str],
+    *,
+    model: str | None = None,
+    hardware: str | None = None,
+    engine: str | None = None,
+    ship: str | None = None,
+    catalog_dirs: Sequence[Path | str] = (),
+) -> Calibrated:
+    """The model's numbers fitted to measurements in files: serving rows, or steps over width (``docs/guide/calibrate.md``).
+
+    ``model``, ``hardware`` and ``engine`` are said of rows that do not say them; ``ship`` names the shipped calibration that is made anew.
+    """
+    from breakeven import catalog
+    from breakeven.calibration.calibrate import calibrate as fitted
+    from breakeven.measured.steps import Stated
+
+    files = [Path(path) for path in ([paths] if isinstance(paths, (Path, str)) else paths)]
+    stated = Stated(model=model or "", device=hardware or "", engine=engine or "", folders=catalog.user_folders(catalog_dirs))
+    return fitted(files, stated, ship=ship)
 
 
 def _middle(d: Deployment, threshold: float, draws: int) -> Point:

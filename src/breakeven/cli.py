@@ -75,6 +75,7 @@ def advise(
     device_memory: Annotated[str | None, _option("--device-memory", metavar="SIZE")] = None,
     launch: Annotated[str | None, _option("--launch", metavar="COMMAND")] = None,
     log: Annotated[str | None, _option("--log", metavar="FILE")] = None,
+    calibration: Annotated[str | None, _option("--calibration", metavar="FILE")] = None,
     engine: Annotated[str | None, _option("--engine", metavar="NAME")] = None,
     engine_version: Annotated[str | None, _option("--engine-version", metavar="VERSION")] = None,
     tensor_parallel_size: Annotated[str | None, _option("--tensor-parallel-size", "-tp", metavar="NUMBER")] = None,
@@ -211,18 +212,7 @@ def schema(
     if not folder.is_dir():
         raise InputError("no_reference_folder", path=str(folder))
     for name in document.PUBLISHED:
-        _write(folder / name, json.render(document.json_schema(name)))
-
-
-def _write(path: Path, words: str) -> None:
-    """Write a whole file or leave the one that is there."""
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        unfinished.write_text(words, encoding="utf-8")
-        unfinished.replace(path)
-    except OSError as error:
-        unfinished.unlink(missing_ok=True)
-        raise InputError("cannot_write", path=str(path), reason=error.strerror or "") from None
+        streams.write_file(folder / name, json.render(document.json_schema(name)))
 
 
 def _flags(params: Mapping[str, Any]) -> dict[str, object]:

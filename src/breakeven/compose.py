@@ -15,6 +15,7 @@ from breakeven import support
 from breakeven.lever import versions
 from breakeven.messages import Message, say, text
 from breakeven.phrasing import DOES_NOT_FIT, asked, boundary_words, headline, lever_title, operating_sentence, pays_where
+from breakeven.spec.calibration import Calibration
 from breakeven.spec.deployment import Deployment
 from breakeven.spec.hardware import Device
 from breakeven.spec.model import Model
@@ -55,6 +56,8 @@ def plain(value: object, language: Language) -> Any:
     """Any value of ours as JSON knows it."""
     if isinstance(value, Message):
         return text(value, language)
+    if isinstance(value, Calibration):
+        return _calibration(value, language)
     if is_dataclass(value) and not isinstance(value, type):
         return {f.name: plain(getattr(value, f.name), language) for f in fields(value)}
     if isinstance(value, Mapping):
@@ -68,6 +71,15 @@ def plain(value: object, language: Language) -> Any:
     return int(value) if isinstance(value, np.integer) else value
 
 
+def _calibration(calibration: Calibration, language: Language) -> dict[str, Any]:
+    """The numbers of a calibration, and its curves without the whole model each was measured on."""
+    curves = [
+        {"model": c.model.name, "context_tokens": c.context_tokens, "rows": list(c.rows), "step_s": list(c.step_s)}
+        for c in calibration.curves
+    ]
+    return {"basis": plain(calibration.basis, language), "values": plain(calibration.values, language), "curves": curves}
+
+
 def at(deployment: Deployment, path: str) -> object:
     """The value that a dotted path names, or None where the path names no field."""
     value: object = deployment
@@ -78,6 +90,8 @@ def at(deployment: Deployment, path: str) -> object:
 
 def _input(deployment: Deployment, path: str, language: Language) -> Any:
     value = at(deployment, path)
+    if isinstance(value, Calibration):
+        return value.basis.name if value.basis is not None else None
     return plain(value.name if isinstance(value, (Device, Model)) else value, language)
 
 

@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from breakeven.advice import Axis, LimitedBy, Verdict
 from breakeven.backtest_document import BACKTEST_SCHEMA, BacktestDocument
+from breakeven.calibrate_document import CALIBRATE_SCHEMA, CalibrateDocument
 from breakeven.catalog_document import CATALOG_SCHEMA, CatalogDocument
 
 SCHEMA: Final = "breakeven.advice/1"
@@ -336,6 +337,7 @@ PUBLISHED: Mapping[str, tuple[str, type[Struct]]] = {
     "explanation-1.schema.json": (EXPLANATION_SCHEMA, ExplanationDocument),
     "catalog-1.schema.json": (CATALOG_SCHEMA, CatalogDocument),
     "backtest-1.schema.json": (BACKTEST_SCHEMA, BacktestDocument),
+    "calibrate-1.schema.json": (CALIBRATE_SCHEMA, CalibrateDocument),
 }
 """File of ``docs/reference`` to the document whose schema it holds."""
 

@@ -10,6 +10,7 @@ from importlib import resources
 from typing import Any
 
 from breakeven.spec.calibration import Calibration
+from breakeven.spec.calibration_file import CALIBRATION_SCHEMA
 from breakeven.spec.engine import Engine, version_key
 from breakeven.stats import Array
 
@@ -101,6 +102,35 @@ def prior_values() -> Mapping[str, float]:
     return dict(_flat("", table("prior")))
 
 
+@cache
+def shipped() -> Mapping[str, Mapping[str, Any]]:
+    """The calibrations that are shipped, by name: the files of ``catalog/calibrations`` of that schema."""
+    folder = resources.files("breakeven").joinpath("catalog", "calibrations")
+    names = sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml"))
+    return {name: table(name) for name in names if table(name).get("schema") == CALIBRATION_SCHEMA}
+
+
+@cache
+def shipped_values(without: str = "") -> Mapping[str, float]:
+    """What the shipped calibrations found, but for one that is made anew; with the deviations of a deployment that none of them saw."""
+    found: dict[str, float] = {}
+    for sheet in (sheet for name, sheet in shipped().items() if name != without):
+        found |= {name: float(entry["value"]) for name, entry in sheet.get("parameters", {}).items()}
+        found |= {f"offset.{name}": float(value) for name, value in sheet.get("residual", {}).get("none", {}).items()}
+    return found
+
+
+def fitted_values(calibration: Calibration | None) -> Mapping[str, Array | float]:
+    """What was fitted: as shipped, and over it what a calibration of the user's found."""
+    return shipped_values() if calibration is None else {**shipped_values(), **calibration.values}
+
+
+def shipped_rows(engine: Engine, family: str) -> int:
+    """Public rows of this engine on this class of device in the shipped calibrations."""
+    entries = (entry for sheet in shipped().values() for entry in sheet.get("deployments", ()))
+    return sum(int(entry["rows"]) for entry in entries if entry["engine"] == engine.name and entry.get("family") == family)
+
+
 def _flat(path: str, entry: object) -> Iterator[tuple[str, float]]:
     if isinstance(entry, Mapping):
         if "value" in entry:
@@ -117,12 +147,12 @@ def classes(engine: Engine) -> tuple[str, ...]:
 
 def prior(engine: Engine, calibration: Calibration | None = None) -> Efficiencies:
     """The efficiencies of an engine: what is shipped, and over it what a calibration found."""
-    return _shipped(engine.name, is_eager(engine)) if calibration is None else _built(classes(engine), calibration.values)
+    return _shipped(engine.name, is_eager(engine)) if calibration is None else _built(classes(engine), fitted_values(calibration))
 
 
 @cache
 def _shipped(name: str, eager: bool) -> Efficiencies:
-    return _built((name, "eager") if eager else (name,), {})
+    return _built((name, "eager") if eager else (name,), shipped_values())
 
 
 def _built(named: tuple[str, ...], found: Mapping[str, Array | float]) -> Efficiencies:

@@ -11,6 +11,7 @@ from breakeven.demand import Demand, context_deviation, demand, tokens_held
 from breakeven.draws import MEDIAN, Draws
 from breakeven.efficiencies import Efficiencies, prior, table
 from breakeven.ledger import draft, prefill
+from breakeven.ledger.curves import with_curves
 from breakeven.ledger.room import Room, room
 from breakeven.ledger.shard import Shard, shard
 from breakeven.ledger.step import StepCost, step_cost, step_time
@@ -173,6 +174,8 @@ def prepare(d: Deployment, draws: Draws, noise: Noise) -> Setting:
     rows = spec.rows if spec is not None else 1
     accepted = curve(d, load.context_tokens, draws)
     space = room(d, s, tokens_held(load, d.engine.kv_reserve == "whole"))
+    plain = step_cost(s, e, d.engine.name, load.context_tokens, rows, context_deviation=context_deviation(load, d.workload))
+    cost = draft.with_speculation(plain, d, s, e, load.context_tokens)
     kept = 1.0 + (e.prefix_bookkeeping if d.engine.enable_prefix_caching else 0.0)
     offset = kept * np.exp(e.tpot_between * draws.normal("offset:tpot") + e.tpot_within * draws.normal("within:tpot"))
     return Setting(
@@ -180,13 +183,7 @@ def prepare(d: Deployment, draws: Draws, noise: Noise) -> Setting:
         demand=load,
         shard=s,
         efficiencies=e,
-        cost=draft.with_speculation(
-            step_cost(s, e, d.engine.name, load.context_tokens, rows, context_deviation=context_deviation(load, d.workload)),
-            d,
-            s,
-            e,
-            load.context_tokens,
-        ),
+        cost=with_curves(cost, d, s, e, draws, load.context_tokens),
         room=space,
         rows=rows,
         tau=acceptance.tokens_per_round(accepted, spec.num_speculative_tokens) if accepted is not None and spec is not None else 1.0,

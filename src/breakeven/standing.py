@@ -6,7 +6,7 @@ import numpy as np
 
 from breakeven.advice import Best, Interval, OperatingPoint, PrefillPool
 from breakeven.catalog import engine_title
-from breakeven.efficiencies import is_eager, level
+from breakeven.efficiencies import is_eager, level, shipped_rows
 from breakeven.evaluator import Point
 from breakeven.judge import interval
 from breakeven.ledger.bandwidth import amortised_bytes_per_token
@@ -192,8 +192,16 @@ def how_sure(d: Deployment) -> Message:
     """Where the efficiencies come from, and how near that is."""
     known = level(d.engine, d.hardware.device.family)
     said = Message(f"judge.sure_{known}", {"engine": engine_title(d.engine.name), "family": d.hardware.device.family})
+    runs = shipped_rows(d.engine, d.hardware.device.family)
+    if runs:
+        said = Message("judge.sure_runs", {"runs": runs})
     unsure = uncertain_quantities(d.hardware.device, _devices(d))
-    return Message("judge.sure_sheet", {"known": said, "device": d.hardware.device.title}) if unsure else said
+    said = Message("judge.sure_sheet", {"known": said, "device": d.hardware.device.title}) if unsure else said
+    basis = None if d.calibration is None else d.calibration.basis
+    if basis is None:
+        return Message("judge.sure_own_none", {"known": said})
+    own = {"name": basis.name, "rows": basis.rows, "own": basis.own_rows}
+    return Message("judge.sure_own" if basis.own_rows else "judge.sure_own_others", {"known": said, **own})
 
 
 def _devices(d: Deployment) -> int:

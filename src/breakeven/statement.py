@@ -6,6 +6,7 @@ import numpy as np
 
 from breakeven import advice
 from breakeven.advice import LimitedBy
+from breakeven.errors import InputError
 from breakeven.evaluator import Point
 from breakeven.kernels import matmul_rate
 from breakeven.ledger import bandwidth, compute, memory, wire
@@ -168,6 +169,8 @@ def check(p: Point, d: Deployment) -> None:
     linear, attention = step_flop(p)
     floor = roofline_floor_s(p.shard, weights + kv, linear + attention, peak_flops(p, d))
     if np.any(p.step_s / p.time_factor < floor * (1 - CLOSES)):
+        if p.cost.widths is not None and d.calibration is not None and d.calibration.basis is not None:
+            raise InputError("calibration_below_roofline", name=d.calibration.basis.name, step=_middle(p.step_s), floor=_middle(floor))
         raise SelfCheckError(f"step of {_middle(p.step_s)} s is below its own roofline of {_middle(floor)} s")
     added = sum(parts(p.cost, p.batch).values(), np.zeros(()))
     if not np.allclose(added * p.time_factor, p.step_s, rtol=CLOSES):

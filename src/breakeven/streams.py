@@ -9,8 +9,10 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from pathlib import Path
 from typing import TextIO
 
+from breakeven.errors import InputError
 from breakeven.messages import Message, printable, say, text
 
 PLAIN = {
@@ -49,6 +51,17 @@ def _plain(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
     return "".join(PLAIN.get(sign, "?") for sign in error.object[error.start : error.end]), error.end
+
+
+def write_file(path: Path, words: str) -> None:
+    """Write a whole file or leave the one that is there."""
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        unfinished.write_text(words, encoding="utf-8")
+        unfinished.replace(path)
+    except OSError as error:
+        unfinished.unlink(missing_ok=True)
+        raise InputError("cannot_write", path=str(path), reason=error.strerror or "") from None
 
 
 def write_out(words: str) -> None:

@@ -18,7 +18,7 @@ from breakeven.origin.model_entry import SOURCE_OF, parse_entry
 from breakeven.spec.model import Model
 
 ROOT = Path(__file__).resolve().parents[2]
-PUBLISHED_FIGURES = ("bloom-176b",)
+PUBLISHED_FIGURES = ("bloom-176b", "qwen2-72b")
 """Of medium confidence, and what published measurements are about."""
 OTHER_PROJECTIONS = ("gemma4_text", "step3p5")
 """Keys serve as values in some layers, or a gate is a projection more: the parser counts them."""

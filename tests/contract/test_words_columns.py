@@ -48,7 +48,6 @@ MODELS: Refused = {
     "model_unknown": {
         "7B 4-token",
         "GPT-3 175B",
-        "VILA1.5-13B",
         "VILA1.5-3B",
         "Vicuna",
         "hochelaga-8b (8B)",
@@ -89,17 +88,12 @@ ENGINES: Refused = {
         "xFormers",
     },
 }
-WEIGHTS: Refused = {"not_stated": {""}, "two_named": {"bf16->fp8"}, "weight_format_unknown": {"W4A8", "W4A8-AWQ"}}
+WEIGHTS: Refused = {"not_stated": {""}, "two_named": {"bf16->fp8"}, "weight_format_unknown": {"W4A8"}}
 CACHES: Refused = {
     "not_stated": {"", "not stated", "not stated (TRT best)"},
     "kv_format_unknown": {
         "2-bit (K per channel, V per token)",
         "K4V2 (TurboQuant)",
-        "TQ 3bit-nc",
-        "TQ 4bit-nc",
-        "TQ k3v4-nc",
-        "TQ k8v4",
-        "int4",
     },
 }
 SPLITS: Refused = {
@@ -189,7 +183,7 @@ COLUMNS: tuple[tuple[str, Callable[[str], object], Refused, float], ...] = (
         WEIGHTS,
         0.93,
     ),
-    ("lever_points.kv_dtype", words.kv_format, CACHES, 0.35),
+    ("lever_points.kv_dtype", words.kv_format, CACHES, 0.6),
     ("lever_points.context_or_input_len lever_points.output_len step_time_misc.input_len", words.tokens, LENGTHS, 0.96),
     ("lever_points.batch_or_concurrency step_time_misc.batch", words.load, LOADS, 0.88),
     ("lever_points.metric step_time_misc.metric engine_cpu.metric", words.metric, METRICS, 0.82),
@@ -245,7 +239,7 @@ def test_every_setting_of_weights_has_two_formats(points: Rows) -> None:
         off, on = words.setting(text)
         return words.weight_format(off), words.weight_format(on)
 
-    assert refused(both, settings(points, "weight_quant")) == {"weight_format_unknown": {"BF16->W4A8-AWQ"}}
+    assert refused(both, settings(points, "weight_quant")) == {}
 
 
 def test_every_setting_of_the_cache_has_two_formats_or_names_one_that_no_kernel_reads(points: Rows) -> None:
@@ -258,12 +252,7 @@ def test_every_setting_of_the_cache_has_two_formats_or_names_one_that_no_kernel_
         "kv_format_unknown": {
             "FP8 skip-SW",
             "bf16->FP8 skip-SW",
-            "KV fp16->int4",
             "bf16->K4V2",
-            "bf16->TQ 3bit-nc",
-            "bf16->TQ 4bit-nc",
-            "bf16->TQ k3v4-nc",
-            "bf16->TQ k8v4",
             "fp16->2-bit",
         }
     }

@@ -8,6 +8,8 @@ from words_refusals import why_not
 from breakeven.measured import words
 from breakeven.spec.workload import Acceptance
 
+VLLM_LOG = "Mean acceptance length: 2.87, Accepted: 61 tokens, Drafted: 130 tokens, Per-position acceptance rate: 0.462, 0.3"
+
 
 @pytest.mark.parametrize(
     ("phrase", "read"),
@@ -26,6 +28,13 @@ from breakeven.spec.workload import Acceptance
         ("system efficiency 0.5, k=4", Acceptance(length=2.5, k=4)),
         ("accepted 12208 / drafted 33712, drafts 4816", Acceptance(length=1 + 12208 / 4816, k=7)),
         ("accepted 30, drafted 100", Acceptance(rate=0.3)),
+        (
+            VLLM_LOG,
+            Acceptance(length=2.87),
+        ),
+        ("Draft acceptance rate: 46.9%", Acceptance(rate=0.469)),
+        ("30 accepted 100 drafted", Acceptance(rate=0.3)),
+        ("steps=5 topk=4 draft_tokens=8, acceptance rate 0.3", Acceptance(rate=0.3, k=7)),
         ("vLLM per-position 0.762 0.616 0.513", Acceptance(cumulative=(0.762, 0.616, 0.513), k=3)),
         ("0.76, 0.81, 0.83", Acceptance(conditional=(0.76, 0.81, 0.83), k=3)),
         ("conditional .76 .74", Acceptance(conditional=(0.76, 0.74), k=2)),
@@ -43,6 +52,10 @@ def test_acceptance_is_read_in_the_form_it_is_stated_in(phrase: str, read: Accep
         ("k=2, AL 5.1", "length_impossible"),
         ("AL 0.4", "length_impossible"),
         ("rate 7", "no_share"),
+        ("accepted 130, drafted 61", "no_share"),
+        ("vLLM V0 acceptance rate 0.5", "rate_of_v0"),
+        ("request rate 0.5", "no_acceptance"),
+        ("topk=4 steps=5 AL 7.2", "length_impossible"),
         ("EAGLE-3 K=1", "no_acceptance"),
         ("length 3", "no_acceptance"),
         ("K=7 (AL 3.4), best K (AL 2.2)", "two_named"),
@@ -94,3 +107,14 @@ def test_the_drafter_is_named_where_the_setting_names_it() -> None:
 )
 def test_drafts_that_are_not_wholly_stated_are_refused(phrase: str, reason: str) -> None:
     assert why_not(words.speculative, phrase) == reason
+
+
+def test_a_length_over_the_rounds_that_drafted_is_told_over_all_where_the_others_are_counted() -> None:
+    found = words.acceptance("n-gram AL 4.59, 993 drafts, 821 plain steps")
+    assert found.length == pytest.approx(2.96, abs=0.01)
+
+
+def test_a_rate_is_the_length_at_its_k_and_no_alpha() -> None:
+    counted = words.acceptance("drafts 4816, drafted 33712, accepted 12208")
+    assert counted.k == 7 and counted.length == pytest.approx(3.53, abs=0.005)
+    assert (float(counted.length) - 1) / counted.k == pytest.approx(12208 / 33712)

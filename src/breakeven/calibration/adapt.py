@@ -95,39 +95,45 @@ def _standing(groups: Sequence[Rows], s: Scales, time: Time, known: int, rng: np
     found = []
     for rows in groups:
         seen = np.flatnonzero(~np.isnan(rows.residuals[time]))
-        for held, given in _parts(rng.permutation(seen), known):
+        for held, given in parts(rng.permutation(seen), known):
             mean, deviation = correction(s, taken(rows, given) if len(given) else None, time, taken(rows, held).place)
             found.append((rows.residuals[time][held] - mean) / deviation)
     return found
 
 
-def _parts(order: Array, known: int) -> list[tuple[Array, Array]]:
+def parts(order: Array, known: int, at_least_left: int = 3) -> list[tuple[Array, Array]]:
+    """Places that are answered and places that are known, of places in random order."""
     if known == CALIBRATED:
         folds = np.array_split(order, 5)
         return [(held, np.setdiff1d(order, held)) for held in folds] if len(order) >= 10 else []
-    return [(order[known:], order[:known])] if len(order) >= known + 3 else []
+    return [(order[known:], order[:known])] if len(order) >= known + at_least_left else []
 
 
 def widened(groups: Sequence[Rows], s: Scales, time: Time, *, seed: int = 0) -> Scales:
-    """The scales with factors by which nine tenths of what was left out lies inside ± 1.645 deviations, each group counted once."""
+    """The scales with factors by which nine tenths of what was left out lies inside ± 1.645 deviations."""
     rng = np.random.default_rng(seed)
     factors = {}
     for known in (*LEVELS, CALIBRATED):
         rounds = 1 if known in (0, CALIBRATED) else ROUNDS
         errors = [np.abs(e) for _ in range(rounds) for e in _standing(groups, s, time, known, rng) if len(e)]
         if errors:
-            factors[known] = _equal_quantile(errors, 0.9) / QUANTILE
+            factors[known] = _pooled_quantile(errors, 0.9) / QUANTILE
     return replace(s, widening=factors)
 
 
-def _equal_quantile(errors: Sequence[Array], share: float) -> float:
-    """The quantile of pooled errors in which every array weighs the same."""
+def _pooled_quantile(errors: Sequence[Array], share: float) -> float:
+    """The quantile of pooled errors, in which n errors of one deployment, which go together, weigh as √n of different ones."""
     pooled = np.concatenate(errors)
-    weight = np.concatenate([np.full(len(e), 1.0 / len(e)) for e in errors])
+    weight = np.concatenate([np.full(len(e), len(e) ** -0.5) for e in errors])
     order = np.argsort(pooled)
     return float(np.interp(share, np.cumsum(weight[order]) / weight.sum(), pooled[order]))
 
 
+def learn_one(groups: Sequence[Rows], time: Time, *, seed: int = 0) -> Scales:
+    """Scales and widening of one time from groups that were left out."""
+    return widened(groups, scales(groups, time, seed=seed), time, seed=seed)
+
+
 def learn(groups: Sequence[Rows], *, seed: int = 0) -> Mapping[Time, Scales]:
     """Scales and widening of both times from groups that were left out."""
-    return {time: widened(groups, scales(groups, time, seed=seed), time, seed=seed) for time in TIMES}
+    return {time: learn_one(groups, time, seed=seed) for time in TIMES}

@@ -75,13 +75,13 @@ def times(parts: Sequence[tuple[Array, Deployment]], count: int, values: Values)
     return tpot, ttft
 
 
-def of_runs(runs: Sequence[Run]) -> Evidence:
-    """TPOT of every run, then TTFT of every run."""
+def of_runs(runs: Sequence[Run], constants: Values | None = None) -> Evidence:
+    """TPOT of every run, then TTFT of every run; ``constants`` are parameters that are not fitted."""
     parts = stacked(runs)
     groups = [run.group for run in runs]
 
     def predict(values: Values) -> Array:
-        return np.concatenate(times(parts, len(runs), values))
+        return np.concatenate(times(parts, len(runs), {**(constants or {}), **values}))
 
     return Evidence(
         measured=np.log([run.tpot_s for run in runs] + [run.ttft_s or np.nan for run in runs]),

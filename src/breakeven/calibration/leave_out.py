@@ -10,7 +10,9 @@ import numpy as np
 
 from breakeven.calibration.evidence import Values, of_runs, stacked, times
 from breakeven.calibration.fit import Fit, fit
+from breakeven.calibration.lever_parameters import QUANTITIES, entry
 from breakeven.calibration.parameters import Parameter, neutral
+from breakeven.kernels import SIXTEEN_BIT, weight_names
 from breakeven.measured.run import Run
 from breakeven.stats import Array
 
@@ -29,9 +31,24 @@ def parameters_of(runs: Sequence[Run]) -> tuple[Parameter, ...]:
     return neutral(run.deployment.engine.name for run in runs)
 
 
-def fit_runs(runs: Sequence[Run], start: Values | None = None, parameters: tuple[Parameter, ...] | None = None) -> Fit:
-    """The fit of runs that nothing speaks against."""
-    return fit([of_runs([run for run in runs if run.doubt is None])], parameters or parameters_of(runs), start)
+def fit_runs(
+    runs: Sequence[Run],
+    start: Values | None = None,
+    parameters: tuple[Parameter, ...] | None = None,
+    constants: Values | None = None,
+) -> Fit:
+    """The fit of runs that nothing speaks against; ``constants`` are parameters that are not fitted."""
+    return fit([of_runs([run for run in runs if run.doubt is None], constants)], parameters or parameters_of(runs), start)
+
+
+def neutral_kernels() -> dict[str, float]:
+    """Every kernel of weights where fits begin: numbers that no measurement has been in."""
+    return {
+        f"weights.{kernel}.{quantity}": entry(f"weights.{kernel}.{quantity}")["centre"]
+        for kernel in weight_names()
+        if kernel not in SIXTEEN_BIT
+        for quantity in (*QUANTITIES, "phi_experts")
+    }
 
 
 def misses(runs: Sequence[Run], values: Values) -> tuple[Array, Array]:
@@ -40,19 +57,21 @@ def misses(runs: Sequence[Run], values: Values) -> tuple[Array, Array]:
     return np.log([run.tpot_s for run in runs]) - tpot[:, 0], np.log([run.ttft_s or np.nan for run in runs]) - ttft[:, 0]
 
 
-def _without(job: tuple[Sequence[Run], Sequence[Run], Values, tuple[Parameter, ...]]) -> tuple[Values, Array, Array]:
-    others, held, start, parameters = job
-    found = fit_runs(others, start, parameters).values
+def _without(job: tuple[Sequence[Run], Sequence[Run], Values, tuple[Parameter, ...], Values]) -> tuple[Values, Array, Array]:
+    others, held, start, parameters, constants = job
+    found = {**constants, **fit_runs(others, start, parameters, constants).values}
     return (found, *misses(held, found))
 
 
-def leave_groups_out(runs: Sequence[Run], whole: Fit, *, jobs: int = 2, group_of: Callable[[Run], str] | None = None) -> LeftOut:
+def leave_groups_out(
+    runs: Sequence[Run], whole: Fit, *, jobs: int = 2, group_of: Callable[[Run], str] | None = None, constants: Values | None = None
+) -> LeftOut:
     """Every group predicted without it. Groups in doubt are predicted too, and are in no fit."""
     named = [run.group if group_of is None else group_of(run) for run in runs]
-    groups = sorted(set(named))
+    groups, known = sorted(set(named)), constants or {}
     held = {group: [i for i, name in enumerate(named) if name == group] for group in groups}
     work = [
-        ([runs[i] for i in range(len(runs)) if named[i] != group], [runs[i] for i in held[group]], whole.values, whole.parameters)
+        ([runs[i] for i in range(len(runs)) if named[i] != group], [runs[i] for i in held[group]], whole.values, whole.parameters, known)
         for group in groups
     ]
     with ProcessPoolExecutor(max_workers=jobs) as pool:

@@ -26,10 +26,10 @@ DEVIATION = 0.1
 FULL_ROWS = 6
 """Rows of one group that count in full."""
 STEP = 1e-3
-ROUNDS, LEFT_ROUNDS, REWEIGHTED = 6, 3, 30
+ROUNDS, LEFT_ROUNDS, LEFT_REWEIGHTED = 6, 2, 4
 STILL, SMALL = 0.01, 1e-4
 """Largest move of a logarithm at which rounds, and reweighting, end."""
-MOVED = 0.005
+MOVED = 0.02
 """A row whose predicted ln gain moves by more is evaluated again."""
 
 Step = Callable[[Pair], Values]
@@ -92,8 +92,8 @@ def gains(pairs: Sequence[Pair], step: Step, parameters: Sequence[Parameter], lo
     return Gains(logs=logs, predicted=predicted, slopes=slopes)
 
 
-def _solve(parameters: Sequence[Parameter], measured: Array, weight: Array, at: Gains) -> tuple[Array, Array]:
-    """The robust bounded minimum of the problem made linear at a point, and its curvature's inverse.
+def _solve(parameters: Sequence[Parameter], measured: Array, weight: Array, at: Gains, reweighted: int = 30) -> tuple[Array, Array]:
+    """The robust bounded minimum of the problem made linear at a point, and its curvature.
 
     Reweighted least squares: a row counts 1/√(1 + (r/c)²), which is what the loss's slope gives it; what lies at a bound and is pushed
     outwards rests there.
@@ -101,10 +101,10 @@ def _solve(parameters: Sequence[Parameter], measured: Array, weight: Array, at: 
     low, high = (np.log([getattr(p, end) for p in parameters]) for end in ("low", "high"))
     centres, held = np.log([p.centre for p in parameters]), np.array([p.deviation for p in parameters]) ** -2.0
     rows, logs = weight[:, None] * at.slopes, np.clip(at.logs, low, high)
-    curvature = np.diag(held)
-    for _ in range(REWEIGHTED):
+    curvature: Array = np.diag(held)
+    for _ in range(reweighted):
         missed = weight * (measured - at.predicted) - rows @ (logs - at.logs)
-        counted = (1.0 + (missed / BEND) ** 2) ** -0.5
+        counted: Array = (1.0 + (missed / BEND) ** 2) ** -0.5
         curvature = rows.T @ (counted[:, None] * rows) + np.diag(held)
         downhill = rows.T @ (counted * missed) - held * (logs - centres)
         free = ~(((logs <= low) & (downhill < 0)) | ((logs >= high) & (downhill > 0)))
@@ -115,7 +115,7 @@ def _solve(parameters: Sequence[Parameter], measured: Array, weight: Array, at: 
         logs = after
         if still:
             break
-    return logs, np.linalg.inv(curvature)
+    return logs, curvature
 
 
 def _weight(pairs: Sequence[Pair]) -> Array:
@@ -127,13 +127,14 @@ def fit_pairs(pairs: Sequence[Pair], step: Step, parameters: tuple[Parameter, ..
     found = parameters or of_pairs(pairs)
     measured, weight = np.log([pair.measured for pair in pairs]), _weight(pairs)
     at = gains(pairs, step, found, np.log([p.centre for p in found]))
+    curvature: Array = np.eye(len(found))
     for _ in range(ROUNDS):
-        logs, covariance = _solve(found, measured, weight, at)
+        logs, curvature = _solve(found, measured, weight, at)
         still = float(np.max(np.abs(logs - at.logs), initial=0.0)) < STILL
         at = gains(pairs, step, found, at.logs + np.clip(logs - at.logs, -1.0, 1.0))
         if still:
             break
-    return LeverFit(pairs=tuple(pairs), parameters=found, step=step, at=at, covariance=covariance)
+    return LeverFit(pairs=tuple(pairs), parameters=found, step=step, at=at, covariance=np.asarray(np.linalg.inv(curvature), dtype=float))
 
 
 def without(whole: LeverFit, held: Sequence[int]) -> Array:
@@ -145,7 +146,7 @@ def without(whole: LeverFit, held: Sequence[int]) -> Array:
     at = Gains(logs=whole.at.logs, predicted=whole.at.predicted[kept], slopes=whole.at.slopes[kept])
     logs = at.logs
     for _ in range(LEFT_ROUNDS):
-        logs, _ = _solve(whole.parameters, measured, weight, at)
+        logs, _ = _solve(whole.parameters, measured, weight, at, LEFT_REWEIGHTED)
         moved = np.flatnonzero(np.abs(at.slopes @ (logs - at.logs)) > MOVED)
         if not len(moved):
             break

@@ -56,10 +56,11 @@ def _of_deployment(d: Deployment) -> Iterable[str]:
 def of_pairs(pairs: Sequence[Pair]) -> tuple[Parameter, ...]:
     """The parameters that pairs bear on, with what is known of each before them."""
     names = sorted({name for pair in pairs for name in names_of(pair)})
-    return tuple(parameter(name, _entry(name)) for name in names)
+    return tuple(parameter(name, entry(name)) for name in names)
 
 
-def _entry(name: str) -> Mapping[str, float]:
+def entry(name: str) -> Mapping[str, float]:
+    """Where a parameter begins, and how firmly: its entry in ``neutral.toml``."""
     sheet = table("neutral")
     base, mark, _ = name.partition(FACTOR)
     section, *rest = base.split(".")

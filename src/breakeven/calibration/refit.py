@@ -1,29 +1,39 @@
-"""Everything that files of measurements say, in one fit: what is held against a group that was left out of it."""
+"""Fits of a user's own measurements, anew for each part of them: runs determine the step, pairs the kernels and rounds on top of it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from breakeven.calibration.evidence import Values, of_pairs, of_runs
-from breakeven.calibration.fit import fit
-from breakeven.calibration.parameters import neutral
+from breakeven.calibration.evidence import Values
+from breakeven.calibration.leave_out import fit_runs
+from breakeven.calibration.lever_fit import fit_pairs, values_at, without
 from breakeven.measured.files import Measured
+from breakeven.measured.pair import Pair
 from breakeven.spec.calibration import Calibration
 
 
-def refit(measured: Measured, start: Values | None = None) -> Calibration:
-    """A fit to runs and pairs together; to nothing it is what is shipped."""
-    evidence = [of_runs(measured.runs)] if measured.runs else []
-    evidence += [of_pairs(measured.pairs)] if measured.pairs else []
-    if not evidence:
-        return Calibration(values={})
-    engines = [run.deployment.engine.name for run in measured.runs] + [pair.off.engine.name for pair in measured.pairs]
-    parameters = neutral(engines)
-    known = None if start is None else {p.name: start.get(p.name, p.centre) for p in parameters}
-    return Calibration(values=fit(evidence, parameters, known).values)
+def _shipped(pair: Pair) -> Values:
+    """Pairs are fitted on the step as it is shipped: what a held group of runs says of it must not reach them."""
+    return {}
 
 
-def from_whole(measured: Measured) -> Callable[[Measured], Calibration]:
-    """A fit that begins where the fit to all of the measurements ended: the answer is the same, and sooner there."""
-    whole = refit(measured.sound).values
-    return lambda part: refit(part, whole)
+def refit(measured: Measured) -> Callable[[Measured], Calibration]:
+    """A fit to a part of some measurements, which begins where the fit to all of them ended; rows in doubt are in neither.
+
+    Of the part only the kind of rows is fitted from which some are missing: a held group is runs or pairs. Of nothing it is as shipped.
+    """
+    sound = measured.sound
+    runs = fit_runs(sound.runs) if sound.runs else None
+    pairs = fit_pairs(sound.pairs, _shipped) if sound.pairs else None
+
+    def of(part: Measured) -> Calibration:
+        values: dict[str, object] = {}
+        kept = {row.where for row in part.sound.pairs}
+        held = [i for i, pair in enumerate(sound.pairs) if pair.where not in kept]
+        if runs is not None and part.sound.runs and not held:
+            values |= fit_runs(part.sound.runs, runs.values, runs.parameters).values
+        if pairs is not None and held and kept:
+            values |= values_at(pairs.parameters, without(pairs, held))
+        return Calibration(values=values)  # type: ignore[arg-type]
+
+    return of

@@ -8,12 +8,17 @@ from breakeven.advice import Line
 from breakeven.arithmetic import byte_rate, flop_rate, grouped, line, middle, number, size, span
 from breakeven.demand import shape
 from breakeven.evaluator import Point
-from breakeven.explanations.step import messages_expression, stretched, wire_expression
+from breakeven.explanations.step import messages_expression, wire_expression
 from breakeven.explanations.traffic import compute_terms, counts
 from breakeven.kernels import by_family, matmul_rate
 from breakeven.ledger import compute, prefill
 from breakeven.spec.deployment import Deployment
 from breakeven.spec.model import Attention
+
+
+def stretched(p: Point, expression: str) -> str:
+    """An expression times the factor on all time, where there is one."""
+    return expression if middle(p.time_factor) == 1.0 else f"{number(p.time_factor)}·({expression})"
 
 
 def lines(p: Point, d: Deployment) -> list[Line]:

@@ -9,7 +9,7 @@ from breakeven.evaluator import Point
 from breakeven.explanations.traffic import compute_terms, read_expression, row_expression
 from breakeven.kernels import matmul_rate
 from breakeven.ledger import memory, wire
-from breakeven.ledger.step import attention_flop, attention_launches_s, expert_rows, extra_context, parts
+from breakeven.ledger.step import attention_flop, attention_launches_s, expert_rows, extra_context, measured_factor, parts, roofline_s
 from breakeven.spec.deployment import Deployment
 from breakeven.statement import covered, routed_batch, stage_batch
 
@@ -19,7 +19,7 @@ FORMULAS = {
     "attention": "b·smoothmax(K(c)/(BW·η_kv·φ), FLOP_att/(F·η_fa))·(1 + ρ_w·(r − 1))",
     "communication": "n·(2·L·4·h·(TP − 1)/TP + 2·h·(PP − 1))/(link·η_link)",
     "fixed": "t_host + L·t_layer + L_moe·t_x + (2·L·log2(TP) + PP − 1)·t_ar + b·(t_seq + r·V·s_b/TP/BW)",
-    "speculation": "o₀ + k·(t_pass + smoothmax(bytes/(BW·η·η_d), b·FLOP/(F·η_f)))",
+    "speculation": "o₀ + b·(o_seq + k·K_d(c)/(BW·η_kv·φ)) + k·(t_pass + smoothmax(bytes/(BW·η·η_d), b·FLOP/(F·η_f)))",
 }
 
 
@@ -38,10 +38,15 @@ def lines(p: Point, d: Deployment) -> list[Line]:
     if middle(p.time_factor) != 1.0:
         kept = f"1 + {number(middle(p.time_factor) - 1)}"
         found.append(line("u", "step.factor", "1 + bookkeeping of prefix caching", kept, p.time_factor, "number"))
+    if p.cost.widths is not None:
+        found.append(_measured(p))
     for name, seconds in share.items():
         if seconds > 0:
-            formula = _formula(p, name) if middle(p.time_factor) == 1.0 else f"u·({_formula(p, name)})"
-            found.append(line(f"t_{name}", f"step.t_{name}", formula, stretched(p, written[name](p, d)), seconds, "time"))
+            factors, formula = factors_of(p, name), _formula(p, name)
+            formula = f"{'·'.join(factors)}·({formula})" if factors else formula
+            numbers = written[name](p, d)
+            numbers = f"{'·'.join(factors.values())}·({numbers})" if factors else numbers
+            found.append(line(f"t_{name}", f"step.t_{name}", formula, numbers, seconds, "time"))
     found += _sent(p)
     total = " + ".join(span(seconds) for seconds in share.values() if seconds > 0)
     return [*found, line("t_step", "step.t_step", "Σ parts", total, p.step_s, "time")]
@@ -74,9 +79,20 @@ def _formula(p: Point, name: str) -> str:
     return FORMULAS[name]
 
 
-def stretched(p: Point, expression: str) -> str:
-    """An expression times the factor on all time, where there is one."""
-    return expression if middle(p.time_factor) == 1.0 else f"{number(p.time_factor)}·({expression})"
+def factors_of(p: Point, name: str) -> dict[str, str]:
+    """The factors on a part's formula, by their symbols: the bookkeeping on all time, and what was measured on a plain step."""
+    found = {} if middle(p.time_factor) == 1.0 else {"u": number(p.time_factor)}
+    if p.cost.widths is not None and name != "speculation":
+        found["ρ"] = number(measured_factor(p.cost, p.batch))
+    return found
+
+
+def _measured(p: Point) -> Line:
+    """The measured step over the roofline's, which divides it up."""
+    roofline = middle(roofline_s(p.cost, p.batch))
+    measured = roofline * middle(measured_factor(p.cost, p.batch))
+    formula = "T(n)/t_roofline, n = b·r; beyond the widths measured as at their end"
+    return line("ρ", "step.measured", formula, f"{span(measured)}/{span(roofline)}", measured / roofline, "number")
 
 
 def _rows(p: Point) -> str:
@@ -165,17 +181,10 @@ def _fixed(p: Point, d: Deployment) -> str:
         terms.append(f"{model.experts.layers}·{span(e.moe_layer_s)}")
     if s.layout.devices > 1:
         terms.append(messages_expression(p))
-    logits = p.rows * model.vocabulary * e.logit_bytes / s.tensor_parallel / s.bandwidth_bytes_per_s
     sequence = [
         span(e.sequence_s),
         f"{p.rows}·{model.vocabulary}·{number(e.logit_bytes)} B/{s.tensor_parallel}/{byte_rate(s.bandwidth_bytes_per_s)}",
     ]
-    rest = middle(p.cost.per_sequence_s) - e.sequence_s - logits
-    if p.rows > 1:
-        sequence.append(span(e.round_sequence_s))
-        rest -= e.round_sequence_s
-    if rest > 1e-9:
-        sequence.append(span(rest))
     return f"{' + '.join(terms)} + {number(stage_batch(p))}·({' + '.join(sequence)})"
 
 
@@ -183,16 +192,19 @@ def _speculation(p: Point, d: Deployment) -> str:
     s, e, cost, spec = p.shard, p.efficiencies, p.cost, d.engine.speculative
     k = spec.num_speculative_tokens if spec is not None else 1
     first = e.round_s + (e.tree_s if spec is not None and spec.topk > 1 else 0.0)
-    passes = middle(cost.draft_fixed_s) - first
+    passes = middle(cost.draft_launch_s)
     rate = s.bandwidth_bytes_per_s * e.bandwidth_dense * e.draft_bandwidth
     bandwidth = f"({byte_rate(s.bandwidth_bytes_per_s)}·{number(e.bandwidth_dense)}·{number(e.draft_bandwidth)})"
+    cached = middle(cost.draft_per_sequence_s) - e.round_sequence_s
+    each = f"({span(e.round_sequence_s)} + {span(cached)})" if cached > 1e-9 else span(e.round_sequence_s)
+    head = f"{span(first)} + {number(stage_batch(p))}·{each}"
     if not middle(cost.draft_read_s):
-        return f"{span(first)} + {span(passes)}"
+        return f"{head} + {span(passes)}"
     read = f"{k}·{size(middle(cost.draft_read_s) * rate / k)}/{bandwidth}"
     made = (
         f"{k}·{flop(middle(cost.draft_compute_s) * s.flops_16_bit * e.mfu_decode / k)}/({flop_rate(s.flops_16_bit)}·{number(e.mfu_decode)})"
     )
-    found = f"{span(first)} + {k}·{span(passes / k)} + smoothmax({read}, {number(stage_batch(p))}·{made})"
+    found = f"{head} + {k}·{span(passes / k)} + smoothmax({read}, {number(stage_batch(p))}·{made})"
     if middle(cost.draft_experts_read_s) and s.model.experts is not None:
         share = f"(1 − (1 − {s.model.experts.top_k}/{s.model.experts.count})^{number(routed_batch(p))})"
         found += f" + {k}·{share}·{size(middle(cost.draft_experts_read_s) * rate / k)}/{bandwidth}"

@@ -94,9 +94,9 @@ def with_speculation(cost: StepCost, deployment: Deployment, s: Shard, e: Effici
     fixed = e.round_s + (e.tree_s if speculative.topk > 1 else 0.0)
     per_token = draft_kv_bytes_per_token(deployment, s) / s.layout.cache_shards
     cache = k * per_token * context_tokens / (s.bandwidth_bytes_per_s * e.bandwidth_kv * s.kv_phi)
-    seconds = replace(cost, per_sequence_s=cost.per_sequence_s + e.round_sequence_s + cache)
+    seconds = replace(cost, draft_fixed_s=fixed, draft_per_sequence_s=e.round_sequence_s + cache)
     if method in LOOKUPS:
-        return replace(seconds, draft_fixed_s=fixed + e.lookup_s)
+        return replace(seconds, draft_launch_s=e.lookup_s)
     passes = k * (draft_model(deployment, speculative).layers * e.layer_s if method == "draft_model" else e.draft_pass_s)
     parameters = draft_parameters(deployment, speculative)
     bandwidth = s.bandwidth_bytes_per_s * e.bandwidth_dense * e.draft_bandwidth
@@ -104,7 +104,7 @@ def with_speculation(cost: StepCost, deployment: Deployment, s: Shard, e: Effici
     width = s.kernels["mlp"].bytes if method == "mtp" else 2.0
     return replace(
         seconds,
-        draft_fixed_s=fixed + passes,
+        draft_launch_s=passes,
         draft_read_s=k * width * parameters / s.tensor_parallel / bandwidth,
         draft_compute_s=k * speculative.topk * 2.0 * parameters / s.tensor_parallel / (s.flops_16_bit * e.mfu_decode),
         draft_experts_read_s=k * s.expert_effective_bytes / experts.layers / bandwidth if experts and method == "mtp" else 0.0,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from breakeven.draws import Draws
-from breakeven.efficiencies import drawn_range
+from breakeven.efficiencies import drawn_range, fitted_values
 from breakeven.kernels import (
     KvKernel,
     WeightKernel,
@@ -110,7 +110,7 @@ def _drafted(engine: Engine) -> int:
 
 def _kernels(d: Deployment) -> tuple[dict[str, WeightKernel], KvKernel]:
     """The kernel family of each tensor class and of the cache, with what a calibration found."""
-    found = d.calibration.values if d.calibration is not None else {}
+    found = fitted_values(d.calibration)
     weights = {name: fitted_weights(kernel, found) for name, kernel in weight_kernels(d.model, d.engine, d.hardware.device).items()}
     return weights, fitted_kv(kv_kernel(kv_format(d.model, d.engine)), found)
 

@@ -2,7 +2,8 @@
 
     t_step = t_dense + t_experts + t_attention + t_communication + t_fixed (+ what a round of speculation adds)
 
-A :class:`StepCost` holds the coefficients, so that the simulator and every solver pay the same price for the same step.
+A :class:`StepCost` holds the coefficients, so that the simulator and every solver pay the same price for the same step. Where steps were
+measured over their width, the measured ones stand inside the widths measured.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from breakeven.efficiencies import Efficiencies
-from breakeven.ledger import bandwidth, compute, experts, memory, wire
+from breakeven.ledger import bandwidth, compute, experts, measured_step, memory, wire
+from breakeven.ledger.measured_step import Widths
 from breakeven.ledger.shard import Shard
 from breakeven.spec.model import Attention
 from breakeven.stats import Array
@@ -37,7 +39,7 @@ class StepCost:
 
     With b sequences, r rows each, n = b·r (b and n per pipeline stage, b at least 1):
     fixed + b·(per_sequence + attention) + n·per_row + smoothmax(dense_read, n·dense_compute)
-    + smoothmax(coverage(n_eff)·experts_read, n·experts_compute) + draft(b).
+    + smoothmax(coverage(n_eff)·experts_read, n·experts_compute), or what was measured at n rows; + draft(b).
     """
 
     rows: int
@@ -65,9 +67,16 @@ class StepCost:
     expert_skew: Array | float = 1.0
     expert_imbalance: Array | float = 1.0
     draft_fixed_s: Array | float = 0.0
+    draft_per_sequence_s: Array | float = 0.0
+    """The host's part of a round, and the draft's cache."""
+    draft_launch_s: Array | float = 0.0
     draft_read_s: Array | float = 0.0
     draft_compute_s: Array | float = 0.0
     draft_experts_read_s: Array | float = 0.0
+    widths: Widths | None = None
+    """Measured steps without what a round of speculation adds, at the conditions of this one, over the replica's rows."""
+    draft_widths: Widths | None = None
+    """Measured passes of the draft, all k together, over sequences."""
 
 
 def in_a_stage(cost: StepCost, batch: Array | float) -> Array | float:
@@ -98,11 +107,19 @@ def _experts_s(cost: StepCost, staged: Array | float) -> Array | float:
     return smoothmax(expert_coverage(cost, staged) * cost.experts_read_s, expert_rows(cost, staged) * cost.experts_compute_s)
 
 
-def _draft_s(cost: StepCost, b: Array | float, staged: Array | float) -> Array | float:
-    time = cost.draft_fixed_s + smoothmax(cost.draft_read_s, b * cost.draft_compute_s)
+def draft_passes_s(cost: StepCost, b: Array | float, staged: Array | float) -> Array | float:
+    """Seconds of the draft's own passes by the roofline."""
+    time = cost.draft_launch_s + smoothmax(cost.draft_read_s, b * cost.draft_compute_s)
     if cost.experts:
         time = time + bandwidth.coverage(staged, cost.top_k, cost.experts) * cost.draft_experts_read_s
     return time
+
+
+def _draft_s(cost: StepCost, b: Array | float, staged: Array | float) -> Array | float:
+    passes = draft_passes_s(cost, b, staged)
+    if cost.draft_widths is not None:
+        passes = measured_step.over(cost.draft_widths, b, passes)
+    return cost.draft_fixed_s + b * cost.draft_per_sequence_s + passes
 
 
 def _dense_read_s(cost: StepCost, n: Array | float) -> Array | float:
@@ -113,22 +130,28 @@ def _dense_read_s(cost: StepCost, n: Array | float) -> Array | float:
 
 
 def parts(cost: StepCost, batch: Array | float) -> Mapping[str, Array | float]:
-    """Seconds of a step by part, for ``batch`` sequences decoding together (all stages of a pipeline together)."""
+    """Seconds of a step by part, for ``batch`` sequences decoding together (all stages of a pipeline together).
+
+    A measured step is divided up as the roofline divides its own.
+    """
     staged = in_a_stage(cost, batch)
     b = on_a_rank(cost, staged)
     n = b * cost.rows
-    return {
+    found = {
         "dense": smoothmax(_dense_read_s(cost, n), n * cost.dense_compute_s),
         "experts": _experts_s(cost, staged) if cost.experts else 0.0,
         "attention": (b + extra_context(cost, b)) * cost.attention_s if cost.ranks > 1 else b * cost.attention_s,
         "communication": n * cost.per_row_s,
         "fixed": cost.fixed_s + b * cost.per_sequence_s,
-        "speculation": _draft_s(cost, b, staged) if cost.rows > 1 else 0.0,
     }
+    if cost.widths is not None:
+        measured = measured_factor(cost, batch)
+        found = {name: measured * seconds for name, seconds in found.items()}
+    return {**found, "speculation": _draft_s(cost, b, staged) if cost.rows > 1 else 0.0}
 
 
-def step_time(cost: StepCost, batch: Array | float) -> Array | float:
-    """t_step(b) in seconds: the sum of its parts, in one pass over the arrays."""
+def roofline_s(cost: StepCost, batch: Array | float) -> Array | float:
+    """Seconds of a step by the roofline alone, without what a round of speculation adds, in one pass over the arrays."""
     staged = in_a_stage(cost, batch)
     b = on_a_rank(cost, staged)
     n = b * cost.rows if cost.rows != 1 else b
@@ -138,8 +161,25 @@ def step_time(cost: StepCost, batch: Array | float) -> Array | float:
         time = time + _experts_s(cost, staged)
     if cost.ranks > 1:
         time = time + extra_context(cost, b) * cost.attention_s
+    return time
+
+
+def measured_factor(cost: StepCost, batch: Array | float) -> Array | float:
+    """Measured step over the roofline's; 1 where nothing was measured."""
+    if cost.widths is None:
+        return 1.0
+    roofline = roofline_s(cost, batch)
+    return measured_step.over(cost.widths, np.maximum(batch, 1.0) * cost.rows, roofline) / roofline
+
+
+def step_time(cost: StepCost, batch: Array | float) -> Array | float:
+    """t_step(b) in seconds: the sum of its parts, or the step that was measured, and what a round of speculation adds."""
+    time = roofline_s(cost, batch)
+    if cost.widths is not None:
+        time = measured_step.over(cost.widths, np.maximum(batch, 1.0) * cost.rows, time)
     if cost.rows > 1:
-        time = time + _draft_s(cost, b, staged)
+        staged = in_a_stage(cost, batch)
+        time = time + _draft_s(cost, on_a_rank(cost, staged), staged)
     return time
 
 

@@ -17,6 +17,7 @@ from breakeven.measured.pair import Speed
 from breakeven.measured.reading import Reading, refused
 from breakeven.measured.speeds import REQUEST_RATE
 from breakeven.messages import Message
+from breakeven.spec.check import check_deployment
 from breakeven.spec.deployment import Deployment
 from breakeven.spec.engine import Engine
 from breakeven.spec.hardware import Device, Hardware
@@ -114,8 +115,12 @@ def set_engine(d: Deployment, **changes: object) -> Deployment:
 
 
 def under(d: Deployment, **workload: object) -> Deployment:
-    """The deployment under a workload."""
-    return replace(d, workload=Workload(**workload))  # type: ignore[arg-type]
+    """The deployment under a load; what is said of drafts and of prefixes stays."""
+    w = d.workload
+    kept: dict[str, Any] = {"acceptance": w.acceptance, "task": w.task, "prefix_hit_rate": w.prefix_hit_rate}
+    found = replace(d, workload=Workload(**kept, **workload))  # type: ignore[arg-type]
+    check_deployment(found)
+    return found
 
 
 def room_for(d: Deployment) -> float:

@@ -43,14 +43,14 @@ def floor_s(run: Run) -> float | None:
     if load.input_tokens is None or clients <= 0.0 or decode <= 0.0 or d.disaggregation is not None:
         return None
     batch = clients / d.replicas * decode / (decode + (run.ttft_s or 0.0))
-    return _floor_at(d, batch, _one(load.input_tokens) + output / 2)[1]
+    return floor_at(d, batch, _one(load.input_tokens) + output / 2)[1]
 
 
 def _one(value: Value | None) -> float:
     return 0.0 if value is None else float(np.max(median(value)))
 
 
-def _floor_at(d: Deployment, batch: float, context: float) -> tuple[float, float]:
+def floor_at(d: Deployment, batch: float, context: float) -> tuple[float, float]:
     """Sequences of a replica that run of those asked for, and the floor of their step in seconds."""
     engine = replace(d.engine, kv_cache_dtype=NARROWEST_CACHE)
     pinned = replace(d, engine=engine, workload=replace(d.workload, concurrency=None, batch=max(batch, 1.0), context_tokens=context))
@@ -78,7 +78,7 @@ def impossible_pair(pair: Pair, row: Row) -> Message | None:
         if rate is None or asked < 1.0 or d.disaggregation is not None:
             continue
         context = _one(load.context_tokens) or _one(load.input_tokens) + _one(load.output_tokens) / 2
-        batch, floor = _floor_at(d, asked, context)
+        batch, floor = floor_at(d, asked, context)
         if rate > d.replicas * batch / floor:
             return Message("doubt.above_roofline", {"value": row.fields[name], "most": d.replicas * batch / floor})
     return None

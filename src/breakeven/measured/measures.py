@@ -9,6 +9,7 @@ from breakeven.measured import speeds, words
 from breakeven.measured.conditions import room_for, under
 from breakeven.measured.pair import Speed
 from breakeven.measured.reading import Reading, refused
+from breakeven.measured.words.quantities import dataset
 from breakeven.spec.deployment import Deployment
 from breakeven.stats import Range, Value
 
@@ -18,6 +19,7 @@ UNSTATED_CONTEXT = Range(low=0.0, high=2048.0)
 """Context of a single stream of which nothing is said."""
 MOST = "max that fits"
 """Of a run that fills the memory."""
+PROMPT = "context_or_input_len"
 RATES = ("output_throughput", "request_throughput", "total_throughput", "max_throughput", "speed_up")
 TIMES = {"tpot": speeds.DECODE, "decode_speed": speeds.DECODE, "ttft": speeds.FIRST_TOKEN, "e2e": speeds.REQUEST}
 PROMPTS = ("prefill_throughput", "prefill_time")
@@ -34,17 +36,40 @@ class Measure:
     on: Loaded
 
 
+def load_of(r: Reading, column: str = "batch_or_concurrency") -> words.Load:
+    """How much ran at once."""
+    found = words.load(r.text(column))
+    r.understood("load", column, found)
+    return found
+
+
+def tokens(r: Reading, column: str, side: str) -> Value:
+    """Tokens of one side, ``input`` or ``output``."""
+    found = words.tokens(r.text(column), side)
+    _, sentence = words.said("tokens", r.text(column), found)
+    r.notes["output_len" if side == "output" else column] = sentence
+    return found
+
+
+def lengths(r: Reading) -> tuple[Value, Value]:
+    """Tokens of prompt and answer; a named set of prompts states both."""
+    column = "output_len" if r.text("output_len") else PROMPT
+    if column == PROMPT and dataset(r.text(column)) is None:
+        raise refused("answer_not_stated")
+    return tokens(r, PROMPT, "input"), tokens(r, column, "output")
+
+
 def measure(r: Reading, load: words.Load | None = None) -> Measure:
     """What a row measures, by its metric first and its load second."""
     metric = r.metric()
     if metric.kind in PROMPTS:
         alone = _prompt(r, metric)
         return Measure(name="prefill", speed=speeds.PROMPT, off=alone, on=alone)
-    load = load or r.load()
+    load = load or load_of(r)
     if metric.kind == "decode_speed" and load.kind in ("count", "batch"):
         stream = _stream(r, load, metric)
         return Measure(name="decode", speed=speeds.DECODE, off=stream, on=stream)
-    prompt, answer = r.lengths()
+    prompt, answer = lengths(r)
     name, speed = _read_off(metric, load)
     batched = metric.kind == "batch_latency"
     if name == "at once":
@@ -89,18 +114,16 @@ def _loaded(kind: str, count: float | None, prompt: Value, answer: Value) -> Loa
 
 def _prompt(r: Reading, metric: words.Metric) -> Loaded:
     """One prompt at a time, and no answer to speak of."""
-    tokens: Value = (
-        float(metric.tokens) if metric.tokens and not r.stated("context_or_input_len") else r.tokens("context_or_input_len", "input")
-    )
-    return lambda d: under(d, concurrency=1.0, input_tokens=tokens, output_tokens=2.0)
+    asked: Value = float(metric.tokens) if metric.tokens and not r.stated(PROMPT) else tokens(r, PROMPT, "input")
+    return lambda d: under(d, concurrency=1.0, input_tokens=asked, output_tokens=2.0)
 
 
 def _stream(r: Reading, load: words.Load, metric: words.Metric) -> Loaded:
     """Sequences decoding together at a mean context: that of the prompt and half of the answer."""
     batch = load.on or 1.0
     context: Value = UNSTATED_CONTEXT
-    if r.stated("context_or_input_len"):
-        prompt, answer = r.lengths()
+    if r.stated(PROMPT):
+        prompt, answer = lengths(r)
         if not isinstance(prompt, float) or not isinstance(answer, float):
             return lambda d: under(d, batch=batch, input_tokens=prompt, output_tokens=answer)
         context = prompt + answer / 2

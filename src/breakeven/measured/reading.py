@@ -7,11 +7,9 @@ from typing import Any
 
 from breakeven.measured import words
 from breakeven.measured.row import NotUnderstood, Row
-from breakeven.measured.words.quantities import dataset
 from breakeven.messages import Message
 from breakeven.spec.hardware import Device
 from breakeven.spec.model import Model
-from breakeven.stats import Value
 
 
 def refused(key: str, **values: object) -> NotUnderstood:
@@ -49,8 +47,10 @@ class Reading:
 
     def device(self) -> Device:
         """The device."""
-        found = words.device(self.text("hardware"), self.devices)
-        self.understood("device", "hardware", found)
+        if "device" not in self.read:
+            self.read["device"] = words.device(self.text("hardware"), self.devices)
+            self.understood("device", "hardware", self.read["device"])
+        found: Device = self.read["device"]
         return found
 
     def model(self) -> Model:
@@ -79,26 +79,6 @@ class Reading:
             self.read["metric"] = words.metric(self.text("metric"), self.text("unit"))
             self.understood("metric", "metric", self.read["metric"])
         found: words.Metric = self.read["metric"]
-        return found
-
-    def load(self, column: str = "batch_or_concurrency") -> words.Load:
-        """How much ran at once."""
-        found = words.load(self.text(column))
-        self.understood("load", column, found)
-        return found
-
-    def lengths(self) -> tuple[Value, Value]:
-        """Tokens of prompt and answer; a named set of prompts states both."""
-        column = "output_len" if self.text("output_len") else "context_or_input_len"
-        if column == "context_or_input_len" and dataset(self.text(column)) is None:
-            raise refused("answer_not_stated")
-        return self.tokens("context_or_input_len", "input"), self.tokens(column, "output")
-
-    def tokens(self, column: str, side: str) -> Value:
-        """Tokens of one side."""
-        found = words.tokens(self.text(column), side)
-        _, sentence = words.said("tokens", self.text(column), found)
-        self.notes["output_len" if side == "output" else column] = sentence
         return found
 
     def stated(self, column: str) -> bool:

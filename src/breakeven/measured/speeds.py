@@ -40,7 +40,7 @@ def _static(p: Point) -> Array:
 
 def _matrices(p: Point) -> Array:
     """The matrix products of a step alone, without launches."""
-    return np.asarray(1.0 / parts(p.cost, p.batch)["dense"])
+    return np.asarray(1.0 / (p.time_factor * parts(p.cost, p.batch)["dense"]))
 
 
 def _inverse(time: Array | float | None) -> Array:

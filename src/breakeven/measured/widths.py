@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import isqrt
 
 NODE = 8
-"""Devices of a node: a width above it, of a mixture whose two expert widths multiply to it, counts the experts' splits twice."""
+"""Devices of a node."""
 WIDEST = 16
 """Above this, one tensor group of a run in one pool is the devices of several workers together."""
 
@@ -30,7 +30,8 @@ def split(tensor: int, data: int | None, expert_tensor: int, expert_parallel: in
     """The split of a label; None where it makes no sense.
 
     The labels of tp 64 with experts 8 × 8 are 8 devices; of tp 4, dp 4 with experts 1 × 16 plain TP 4 on 4 devices (runs of the same
-    settings written the other way agree to half a per cent).
+    settings written the other way agree to half a per cent). Where the ranks of data are stated, a width that two equal widths of experts
+    multiply to counts their splits twice (ids of the same runs say tp 2, ep 2 for 4 with 2 × 2).
 
     >>> split(64, 1, 8, 8, mixture=True), split(1, 64, 8, 8, mixture=True).data, split(4, 4, 1, 16, mixture=True).devices
     (Split(tensor=8, data=1, whole_experts=True, total=False), 8, 4)
@@ -40,7 +41,7 @@ def split(tensor: int, data: int | None, expert_tensor: int, expert_parallel: in
     if not mixture:
         return Split(tensor=tensor, total=tensor > WIDEST)
     side = isqrt(experts)
-    doubled = expert_tensor == expert_parallel == side and experts > NODE and experts in (tensor, data)
+    doubled = data is not None and expert_tensor == expert_parallel == side > 1 and experts in (tensor, data)
     if doubled:
         return Split(tensor=side if experts == tensor else 1, data=side if experts == data else 1, whole_experts=True)
     ranks = data or 1

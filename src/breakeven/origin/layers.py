@@ -27,6 +27,8 @@ POOL = (
     "prefill_context_parallel_size",
 )
 PREFILL = "disaggregation.prefill_"
+ALONE = ("model", "calibration")
+"""Keys outside every section."""
 SECTIONS: Mapping[str, tuple[str, ...]] = {
     "hardware": ("device", "count", "memory_bytes", "network_bytes_per_s"),
     "engine": (*FIELDS, "speculative"),
@@ -107,8 +109,8 @@ def file_layer(table: Mapping[str, object]) -> Table:
 
 def flatten(table: Mapping[str, object]) -> dict[str, object]:
     """Sections to dotted paths; unknown keys refused with the nearest known one, keys without a value dropped."""
-    _refuse_path(table, ("model", *SECTIONS), "")
-    flat: dict[str, object] = {"model": table["model"]} if table.get("model") is not None else {}
+    _refuse_path(table, (*ALONE, *SECTIONS), "")
+    flat = {name: table[name] for name in ALONE if table.get(name) is not None}
     for section, known in SECTIONS.items():
         content = _as_section(section, table.get(section))
         _refuse_path(content, known, f"{section}.")
@@ -169,7 +171,7 @@ def flag_path(name: str) -> str:
     if plain == "engine" or plain in WORDS:
         return WORDS[plain]
     known = {f"{section}.{key}" for section, keys in SECTIONS.items() for key in keys}
-    if plain == "model" or plain in known or plain in SECTIONS:
+    if plain in ALONE or plain in known or plain in SECTIONS:
         return plain
     by_word = {key: f"{section}.{key}" for section, keys in reversed(list(SECTIONS.items())) for key in keys}
     if plain in by_word:

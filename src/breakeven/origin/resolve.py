@@ -12,6 +12,7 @@ from breakeven import catalog, kernels, support
 from breakeven.errors import InputError, NotModelledError, UnknownNameError
 from breakeven.messages import Message
 from breakeven.origin import gguf
+from breakeven.origin.calibrated import calibration_of
 from breakeven.origin.deployment_file import read_deployment
 from breakeven.origin.engine_fields import FIELDS, WITHOUT_EFFECT
 from breakeven.origin.launch import LaunchSettings
@@ -97,18 +98,24 @@ def resolve_table(
     )
     deployment = _with_pool_settings(deployment)
     check_deployment(deployment)
-    kernels.kv_format(model, engine)
-    kernels.weight_kernels(model, engine, device)
-    if deployment.disaggregation is not None and deployment.disaggregation.prefill.device is not None:
-        kernels.weight_kernels(model, engine, deployment.disaggregation.prefill.device)
+    deployment, fitted = calibration_of(deployment, merged.get("calibration"), beside)
+    _check_kernels(deployment)
     told = (*(command.warnings if command is not None else ()), *(started.warnings if started is not None else ()))
     told += contradictions(ran, (settings, *typed))
     told += catalog.told_of_folders({"hardware": str(merged["hardware.device"].value), "models": str(merged["model"].value)}, dirs)
     return Resolved(
         deployment=deployment,
         log=started,
-        warnings=(*told, *loaded.warnings, *built.warnings),
+        warnings=(*told, *loaded.warnings, *built.warnings, *fitted),
     )
+
+
+def _check_kernels(d: Deployment) -> None:
+    """That every format has a kernel family, on the device of each pool."""
+    kernels.kv_format(d.model, d.engine)
+    kernels.weight_kernels(d.model, d.engine, d.hardware.device)
+    if d.disaggregation is not None and d.disaggregation.prefill.device is not None:
+        kernels.weight_kernels(d.model, d.engine, d.disaggregation.prefill.device)
 
 
 def _model(merged: Table, dirs: tuple[Path, ...], beside: Path | None, provenance: dict[str, Provenance]) -> Model:

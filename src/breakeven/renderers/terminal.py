@@ -9,8 +9,9 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from breakeven import backtest_page, catalog_page, words
+from breakeven import backtest_page, calibrate_page, catalog_page, words
 from breakeven.backtest_document import BacktestDocument
+from breakeven.calibrate_document import CalibrateDocument
 from breakeven.canvas import DIM, WIDEST, folded, glued, grid, indented, labels, rule, written
 from breakeven.catalog_document import CatalogDocument
 from breakeven.document import Document, ExplanationDocument, Lever, Line, RuleOfThumb
@@ -29,7 +30,7 @@ VERDICT_STYLES = {
 
 
 def render(
-    document: Document | ExplanationDocument | CatalogDocument | BacktestDocument,
+    document: Document | ExplanationDocument | CatalogDocument | BacktestDocument | CalibrateDocument,
     *,
     width: int = WIDEST,
     colour: bool = False,
@@ -40,6 +41,8 @@ def render(
     blocks: list[RenderableType]
     if isinstance(document, BacktestDocument):
         blocks = [*backtest_page.blocks(document, verbose)]
+    elif isinstance(document, CalibrateDocument):
+        blocks = [*calibrate_page.blocks(document, verbose)]
     elif isinstance(document, ExplanationDocument):
         blocks = _explanation(document)
     elif isinstance(document, CatalogDocument):

@@ -1,6 +1,7 @@
 """``breakeven backtest CASES``: how well the model predicts measurements that are there already."""
 
 # No `from __future__ import annotations`: typer reads the annotations of a verb.
+import os
 from typing import Annotated
 
 import typer
@@ -24,6 +25,8 @@ def backtest(
     show_help: ShowHelp = False,
 ) -> None:
     """How well the model predicts measurements that are there already: row by row, and counted."""
+    # Fits solve many small systems, in which threads of the linear algebra only wait for each other; it reads this when it is loaded.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from breakeven import api, backtest_report
     from breakeven.origin import values
 

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import inf, log
 
-import numpy as np
-
-from breakeven.errors import BreakevenError
 from breakeven.evaluator import evaluate
 from breakeven.measured import words
 from breakeven.measured.conditions import Arms, base, served_as
 from breakeven.measured.measures import Loaded, measure
+from breakeven.measured.plain_speed import nearest_split
 from breakeven.measured.reading import Reading, refused
 from breakeven.measured.row import NotUnderstood
 from breakeven.spec.deployment import Deployment
 from breakeven.spec.engine import Speculative
 from breakeven.spec.workload import Acceptance
 
-SPLITS = (1, 2, 4, 8)
+NO_ACCEPTANCE = "words.no_acceptance"
 ONE = words.Split(tp=1, devices=1)
 
 
@@ -30,8 +27,8 @@ def arms(r: Reading, also: Loaded) -> Arms:
     spec = words.speculative(setting)
     r.understood("speculative", "lever_setting", spec)
     accepted, how = _accepted(r, setting), measure(r)
-    off = how.off(_off(r, how.off))
-    on = also(_drafting(r, off, spec, accepted))
+    d = _off(r, how.off)
+    off, on = how.off(d), how.on(also(_drafting(r, d, spec, accepted)))
     regime = "acceptance given" if accepted is not None else "acceptance not given"
     kind = "open loop" if off.workload.request_rate is not None else "eager" if evaluate(off).efficiencies.eager else "graphs"
     return Arms(off=off, on=on, speed=how.speed, regime=f"{regime}, {kind}")
@@ -47,7 +44,9 @@ def _accepted(r: Reading, setting: str) -> Acceptance | None:
     """Acceptance as stated; None leaves it to the prior of method and task."""
     try:
         found = words.acceptance(setting)
-    except NotUnderstood:
+    except NotUnderstood as unknown:
+        if unknown.message.key != NO_ACCEPTANCE:
+            raise
         return None
     stated, measured = found.length, words.number(r.text("gain_gt1_is_better"))
     if isinstance(stated, float) and measured is not None and measured > stated:
@@ -80,21 +79,3 @@ def _off(r: Reading, loaded: Loaded) -> Deployment:
 
 def _split_stated(r: Reading) -> bool:
     return r.stated("parallelism")
-
-
-def over(d: Deployment, tp: int) -> Deployment:
-    """The deployment over so many devices."""
-    return replace(d, engine=replace(d.engine, tensor_parallel_size=tp), hardware=replace(d.hardware, count=tp))
-
-
-def nearest_split(d: Deployment, loaded: Loaded, plain: float) -> Deployment:
-    """The tensor parallelism whose plain throughput is nearest the row's own."""
-
-    def miss(tp: int) -> float:
-        try:
-            point = evaluate(loaded(over(d, tp)))
-        except BreakevenError:
-            return inf
-        return abs(log(float(np.median(point.throughput)) / plain)) if point.fits else inf
-
-    return over(d, min(SPLITS, key=miss))

@@ -6,6 +6,7 @@ Names are the catalogue's own wherever they can be; further words are tables in 
 
 from __future__ import annotations
 
+from breakeven.measured.words.dates import days_apart
 from breakeven.measured.words.devices import device
 from breakeven.measured.words.drafts import acceptance, speculative
 from breakeven.measured.words.engines import engine
@@ -26,6 +27,7 @@ __all__ = [
     "Split",
     "acceptance",
     "bits_per_weight",
+    "days_apart",
     "device",
     "engine",
     "hit_rate",

@@ -53,6 +53,12 @@ def names(kind: Kind) -> tuple[tuple[tuple[str, ...], str], ...]:
     return tuple(sorted({(words_of(name), entry) for name, entry in (*own, *others)}))
 
 
+@cache
+def own_words(kind: Kind, entry: str) -> frozenset[str]:
+    """Words of all names of an entry: GB10 and DGX Spark are one device."""
+    return frozenset(word for name, its in names(kind) if its == entry for word in name)
+
+
 def candidates(kind: Kind, words: Iterable[str]) -> Iterator[Found]:
     """Entries all of whose name's words are among these."""
     given = tuple(words)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from breakeven import catalog
-from breakeven.measured.words._names import Found, candidates, fullest, words_of
+from breakeven.catalog_files import users_file
+from breakeven.measured.words._names import Found, candidates, fullest, own_words, words_of
 from breakeven.measured.words._spelling import REMARK, SEVERAL, refused, stated, table
 from breakeven.spec.hardware import Device
 from breakeven.units import GIB
@@ -14,7 +16,7 @@ from breakeven.units import GIB
 MEMORY = re.compile(r"(?<![\w.])(\d{1,4})\s*g(?:i?b)?(?![\w/])", re.IGNORECASE)
 BANDWIDTH = re.compile(r"(?<![\w.])(\d{2,5}(?:\.\d+)?)\s*gb/s", re.IGNORECASE)
 CORES = re.compile(r"(?<![\w.])(\d{1,3})\s*-?\s*(?:gpu\s+)?cores?\b(?:\s+gpu\b)?|\((\d{1,3})\)", re.IGNORECASE)
-COUNT = re.compile(r"(?:^|\s)(?:(\d{1,4})\s*[x*]\s+|[x*]\s*(\d{1,4})(?=\s|$))", re.IGNORECASE)
+COUNT = re.compile(r"^(\d{1,3})\s*[x*]\s*(?=\w)|\s[x*]\s*(\d{1,4})(?=\s|$)", re.IGNORECASE)
 NEAR = 0.1
 """How far a printed memory may be from the entry's bytes: 180 GB, 192e9 bytes and 179 GiB are said of one card."""
 
@@ -29,9 +31,14 @@ class Facts:
     count: int | None
 
 
-def device(text: str, n_gpus: int | None = None) -> Device:
-    """The catalogue's device that a phrase names; a memory that is the buyer's choice is taken as stated."""
+def device(text: str, n_gpus: int | None = None, dirs: tuple[Path, ...] = ()) -> Device:
+    """The catalogue's device that a phrase names; a memory that is the buyer's choice is taken as stated.
+
+    An entry of the user's folders (``dirs``) is named whole.
+    """
     phrase = stated(text, "device")
+    if users_file("hardware", catalog.normalised(phrase), dirs) is not None:
+        return catalog.load("hardware", phrase, dirs)
     if SEVERAL.search(phrase):
         raise refused("two_named", field="device", text=phrase)
     facts = _facts(phrase)
@@ -41,7 +48,8 @@ def device(text: str, n_gpus: int | None = None) -> Device:
     if not found and facts.cores:
         return _smaller_bin(phrase, facts.cores, facts)
     if not found:
-        raise refused("device_unknown", field="device", text=phrase)
+        said = {*table("devices")["said_of_it"], *map(str, range(10))}
+        raise refused("device_unknown" if set(_words(phrase, facts)) - said else "not_stated", field="device", text=phrase)
     if len(found) > 1:
         raise refused("several_fit", field="device", text=phrase, names=", ".join(found))
     return _as_stated(catalog.load("hardware", found[0]), facts)
@@ -95,7 +103,7 @@ def _explained(found: Found, facts: Facts, phrase: str) -> bool:
     """Whether the entry has what is stated, and the other words are those that say nothing of which device it is."""
     entry = catalog.load("hardware", found.entry)
     remarked = {word for remark in REMARK.findall(phrase) for word in words_of(remark)}
-    said_of_it = set(table("devices")["said_of_it"]) | remarked
+    said_of_it = {*table("devices")["said_of_it"], *remarked, *own_words("hardware", found.entry)}
     if facts.cores is not None and f"{facts.cores}c" in found.left:
         return False
     if facts.bandwidth is not None and abs(facts.bandwidth * 1e9 / entry.bandwidth_bytes_per_s - 1.0) > NEAR:

@@ -23,11 +23,12 @@ RATE = re.compile(
 )
 ALPHA = re.compile(rf"(?:\balpha|α|\bsynth_a)\s*(?:of|is|=|:)?\s*{DECIMAL}\s*(%)?", re.IGNORECASE)
 EFFICIENCY = re.compile(rf"\bsystem efficiency\s*(?:of|is|=|:)?\s*{DECIMAL}\s*(%)?", re.IGNORECASE)
-COUNTERS = re.compile(r"\b(accepted|drafts|drafted)\b(?: tokens)?\s*(?:=|:)?\s*(\d{1,12})\b", re.IGNORECASE)
+COUNTERS = re.compile(r"\b(accepted|drafts|drafted|plain steps)\b(?: tokens)?\s*(?:=|:)?\s*(\d{1,12})\b", re.IGNORECASE)
+COUNTED_FIRST = re.compile(r"\b(\d{1,12})\s+(accepted|drafts|drafted|plain steps)\b", re.IGNORECASE)
 POSITIONS = re.compile(r"(?:(?<![\d.])[01]?\.\d+[\s,;]+){1,31}(?<![\d.])[01]?\.\d+")
 TOKENS_DRAFTED = re.compile(
     r"\b(?:num_speculative_tokens|speculative[_ ]tokens|k|gamma|(?:num_)?steps|chain,? (?:of )?length)\s*[=:]?\s*(\d{1,3})(?![\w.]*\d)"
-    r"|_k(\d{1,3})\b|(?<![\w.])(\d{1,3})\s+(?:steps|tokens|draft(?:ed)? tokens)\b",
+    r"|_k(\d{1,3})\b|(?<![\w.])(?<!: )(?<!accepted )(?<!drafted )(\d{1,3})\s+(?:steps|tokens|draft(?:ed)? tokens)\b",
     re.IGNORECASE,
 )
 TOPK = re.compile(r"\btop[\s_-]?k\s*[=:]?\s*(\d{1,3})\b", re.IGNORECASE)
@@ -46,7 +47,7 @@ def acceptance(text: str) -> Acceptance:
     if len(LENGTH.findall(phrase)) > 1:
         raise refused("two_named", field="acceptance", text=phrase)
     k = drafted(phrase)
-    for reader in (_counted, _length, _efficiency, _by_position, _alpha, _rate):
+    for reader in (_length, _counted, _efficiency, _by_position, _alpha, _rate):
         if (found := reader(phrase, k)) is not None:
             return found
     raise refused("no_acceptance", field="acceptance", text=phrase)
@@ -64,20 +65,34 @@ def drafted(phrase: str) -> int | None:
 
 
 def _length(phrase: str, k: int | None) -> Acceptance | None:
+    """Tokens a round. A length over the rounds that drafted, with the steps that did not beside it, is one over all: τ."""
     found = LENGTH.search(phrase)
     if found is None:
         return None
     length = float(found[1]) + (1.0 if WITHOUT_BONUS.search(phrase) else 0.0)
-    if length < 1.0 or (k is not None and "topk" not in phrase.lower() and length > k + 1.0):
+    if length < 1.0 or (k is not None and length > k + 1.0):
         raise refused("length_impossible", field="acceptance", text=phrase, length=length)
+    counts = _counts(phrase)
+    drafts, plain = counts.get("drafts", 0.0), counts.get("plain steps", 0.0)
+    if drafts and plain:
+        length = (length * drafts + plain) / (drafts + plain)
     return Acceptance(length=length, k=k)
 
 
+def _counts(phrase: str) -> dict[str, float]:
+    """Counters by name, in the order of name and number that more of them have."""
+    after = [(name, count) for name, count in COUNTERS.findall(phrase)]
+    before = [(name, count) for count, name in COUNTED_FIRST.findall(phrase)]
+    return {name.lower(): float(count) for name, count in (before if len(before) > len(after) else after)}
+
+
 def _counted(phrase: str, k: int | None) -> Acceptance | None:
-    counts = {name.lower(): float(count) for name, count in COUNTERS.findall(phrase)}
+    counts = _counts(phrase)
     accepted, drafts, tokens = (counts.get(name) for name in ("accepted", "drafts", "drafted"))
     if accepted is None:
         return None
+    if tokens and accepted > tokens:
+        raise refused("no_share", field="acceptance", text=phrase)
     if drafts:
         return Acceptance(length=1.0 + accepted / drafts, k=round(tokens / drafts) if tokens else k)
     return Acceptance(rate=_share(accepted / tokens, phrase), k=k) if tokens else None
@@ -112,8 +127,15 @@ def _alpha(phrase: str, k: int | None) -> Acceptance | None:
 
 
 def _rate(phrase: str, k: int | None) -> Acceptance | None:
+    """Accepted over drafted. A tree drafts its nodes but the root; vLLM's V0 counted matches after a rejection too."""
     found = RATE.search(phrase)
-    return Acceptance(rate=_percent(found, phrase), k=k) if found else None
+    if found is None:
+        return None
+    if re.search(r"\bv0\b", phrase, re.IGNORECASE):
+        raise refused("rate_of_v0", field="acceptance", text=phrase)
+    nodes = NODES.search(phrase)
+    drafted_nodes = int(next(each for each in nodes.groups() if each)) - 1 if nodes else k
+    return Acceptance(rate=_percent(found, phrase), k=drafted_nodes)
 
 
 def _percent(found: re.Match[str], phrase: str) -> float:

@@ -11,7 +11,7 @@ from breakeven.measured.words._spelling import SEVERAL, plain, refused, stated, 
 
 NUMBER = re.compile(r"~?\bv?(\d+(?:\.\d+)+(?:[-.]?(?:rc|post|dev|pre)[\w.]*)*)", re.IGNORECASE)
 NIGHTLY = re.compile(r"\b(nightly|main|master|latest)\b[\w.-]*", re.IGNORECASE)
-DATE = re.compile(r"\b(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*[\s-]*(20\d\d)\b", re.IGNORECASE)
+DATE = re.compile(r"\b(?:(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*[\s-]*)?(20\d\d)(?:-(0[1-9]|1[0-2]))?\b", re.IGNORECASE)
 BUILD = re.compile(r"\bb(\d{3,5})\b")
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 
@@ -40,7 +40,7 @@ def _names() -> tuple[tuple[str, str], ...]:
 def _name(phrase: str) -> str:
     lowered = phrase.lower()
     for spelling, name in _names():
-        if re.match(rf"{re.escape(spelling)}(?![a-z0-9]|-[a-z])", lowered):
+        if re.match(rf"{re.escape(spelling)}(?![a-z0-9/]|-[a-z])", lowered):
             if name and not _altered(lowered[len(spelling) :]):
                 return name
             break
@@ -60,16 +60,26 @@ def _version(name: str, rest: str) -> str:
             return found[1] if pattern is NUMBER else f"b{found[1]}"
     if NIGHTLY.search(rest):
         return "main"
+    if old := _by_word("until", name, rest):
+        return old
     if found := DATE.search(rest):
-        return _at(name, f"{found[2]}-{MONTHS.index(found[1].lower()) + 1:02d}")
-    eras = table("engines")["eras"].get(name, {})
-    era = next((str(number) for word, number in eras.items() if re.search(rf"\b{word}\b", rest, re.IGNORECASE)), None)
-    return era or _where_none_is_stated(name)
+        # A year alone is taken at its end.
+        month = MONTHS.index(found[1].lower()) + 1 if found[1] else int(found[3] or 12)
+        return _at(name, f"{found[2]}-{month:02d}")
+    return _by_word("since", name, rest) or _where_none_is_stated(name)
+
+
+def _by_word(table_name: str, name: str, rest: str) -> str | None:
+    """The release that the word of an era stands for: ``V0`` until it, ``V1`` since it."""
+    eras = table("engines")[table_name].get(name, {})
+    return next((str(number) for word, number in eras.items() if re.search(rf"\b{word}\b", rest, re.IGNORECASE)), None)
 
 
 def _at(name: str, month: str) -> str:
-    """The last release of an engine up to a month; where its releases are not known, the one taken where none is stated."""
+    """The last release up to a month; the newest after the last one known; where none is known, the one taken where none is stated."""
     releases = table("engines")["released"].get(name, {})
+    if releases and month > max(releases):
+        return "main"
     before = [str(releases[each]) for each in sorted(releases) if each <= month]
     return before[-1] if before else _where_none_is_stated(name)
 

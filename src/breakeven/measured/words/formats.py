@@ -42,7 +42,7 @@ def weight_format(text: str, engine: str = "", model: Model | None = None) -> st
     found = by_engine.get(word) or known["weights"]["called"].get(word) or BY_QUANTIZATION.get(word)
     if word in ("fp4", "4-bit float"):
         found = "mxfp4" if model is not None and "mxfp4" in model.stored.values() else "nvfp4"
-    found = found or (word if word in weight_names() else None)
+    found = found or (word if word in weight_names() and word not in known["weights"]["not_clear"] else None)
     if "weight-only" in phrase.lower() and found in known["weights"]["weights_only"]:
         found = known["weights"]["weights_only"][found]
     if found is None:

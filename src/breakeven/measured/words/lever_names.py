@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 from breakeven.measured.words._spelling import refused, stated, table
 
 
 def lever(text: str) -> str:
     """Our name of a lever by any of its names in the wild: ``prefix_caching`` is prefix_cache, ``spec:eagle3`` is speculation."""
     phrase = stated(text, "lever")
-    if "+" in phrase or " and " in phrase:
+    if re.search(r"\+|\s(?:and|x)\s", phrase):
         raise refused("levers_together", field="lever", text=phrase)
     word = phrase.lower().replace("-", "_").replace(" ", "_")
     known = table("levers")["called"]

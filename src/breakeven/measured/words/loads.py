@@ -13,13 +13,14 @@ NAMED = re.compile(
     rf"(?:(batch(?: size)?|bs)|(concurrency|clients?|c|max_concurrency)|(qps|rps|rate))\s*=?\s*{COUNTED}(?:\.(\d+))?", re.IGNORECASE
 )
 UNIT = re.compile(
-    rf"{COUNTED}(?:\.(\d+))?\s*(?:(?:prefill )?(requests?|prompts?)|(?:concurrent )?(clients?|users|streams?)|(req/s|qps|rps))",
+    rf"{COUNTED}(?:\.(\d+))?\s*"
+    r"(?:(?:prefill )?(requests?|prompts?)|(?:concurrent )?(clients?|users|streams?|sessions)|(req/s|qps|rps)|(concurrent requests))",
     re.IGNORECASE,
 )
 BY_ARM = re.compile(r"(\d{1,7})\s*\([^()]*\)\s*/\s*(\d{1,7})\s*\([^()]*\)")
 MOST = re.compile(r"max(?:imum)? (?:that fits|load)|saturat(?:ing|ed)|as many as fit", re.IGNORECASE)
 AT_ONCE = re.compile(r"\ball (?:requests )?(?:submitted |sent )?at once\b|\boffline\b", re.IGNORECASE)
-ONE_BY_ONE = re.compile(r"\b(?:sequential|one by one|one at a time)\b", re.IGNORECASE)
+ONE_BY_ONE = re.compile(r"\b(?:sequential|one by one|one at a time|single (?:stream|request|user|client))\b", re.IGNORECASE)
 APPROXIMATE = ("~", "≈")
 
 
@@ -81,5 +82,5 @@ def _named(found: re.Match[str]) -> tuple[str, float]:
         kind = ("batch", "clients", "rate")[next(i for i, each in enumerate(kinds) if each)]
     else:
         kinds, whole, part = found.groups()[2:], found[1], found[2]
-        kind = ("requests", "clients", "rate")[next(i for i, each in enumerate(kinds) if each)]
+        kind = ("requests", "clients", "rate", "clients")[next(i for i, each in enumerate(kinds) if each)]
     return kind, float(f"{whole}.{part or 0}")

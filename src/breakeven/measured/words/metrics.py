@@ -22,6 +22,8 @@ class Metric:
     statistic: str = ""
     """``mean``, ``median``, ``p99`` …; empty where none is stated."""
     per_device: bool = False
+    of_chunks: bool = False
+    """Whether it is the time between chunks of a stream (ITL): with drafts a chunk is several tokens, and no time per token."""
     tokens: int | None = None
     """Tokens the name states: of the answer for ``tg1024``, of the prompt for ``pp512``."""
 
@@ -39,9 +41,13 @@ def metric(text: str, unit: str = "") -> Metric:
     faster = "speed-up" in told or "speedup" in told
     statistic, depth = STATISTICS.search(told), DEPTH.search(phrase)
     return Metric(
-        kind=kind, inverts=bool(known[kind]["inverts"]) and not faster, statistic=_statistic(statistic[1]) if statistic else "",
-        per_device="/gpu" in units or "per gpu" in told, tokens=int(depth[1]) if depth else None,
-    )  # fmt: skip
+        kind=kind,
+        inverts=bool(known[kind]["inverts"]) and not faster,
+        statistic=_statistic(statistic[1]) if statistic else "",
+        per_device="/gpu" in units or "per gpu" in told,
+        of_chunks=re.search(r"\bitl\b|inter-?token", told) is not None,
+        tokens=int(depth[1]) if depth else None,
+    )
 
 
 def _statistic(word: str) -> str:

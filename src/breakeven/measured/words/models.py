@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 from breakeven import catalog
+from breakeven.catalog_files import users_file
 from breakeven.measured.words._names import Found, candidates, fullest, names, words_of
 from breakeven.measured.words._spelling import REMARK, SEVERAL, refused, stated, table
 from breakeven.spec.model import Model
@@ -15,9 +17,14 @@ NAMED = 6
 """Entries that are named where several fit."""
 
 
-def model(text: str) -> Model:
-    """The catalogue's model of a name, an id, or a name with how it was tuned and stored (``-Instruct``, ``-FP8``, ``-AWQ``)."""
+def model(text: str, dirs: tuple[Path, ...] = ()) -> Model:
+    """The catalogue's model of a name, an id, or a name with how it was tuned and stored (``-Instruct``, ``-FP8``, ``-AWQ``).
+
+    An entry of the user's folders (``dirs``) is named whole.
+    """
     phrase = stated(text, "model")
+    if users_file("models", catalog.normalised(phrase), dirs) is not None:
+        return catalog.load("models", phrase, dirs)
     if SEVERAL.search(phrase):
         raise refused("two_named", field="model", text=phrase)
     words = words_of(_respelled(PUBLISHER.sub("", phrase)))

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 
 from breakeven.measured.words._spelling import LONGEST
+from breakeven.measured.words.quantities import dataset
 from breakeven.messages import Message, printable
 from breakeven.stats import Range
 
@@ -19,8 +20,8 @@ FIELDS = (
 def said(field: str, text: str, meaning: object) -> tuple[str, Message]:
     """The field and the sentence: what was written and what was understood, with what was assumed of a named set of prompts."""
     key = "understood_empty" if not text.strip() else "understood"
-    if field == "tokens" and isinstance(meaning, Range):
-        key = "understood_range"
+    if field == "tokens" and dataset(text[:LONGEST]) is not None:
+        key = "understood_dataset"
     values = {"field": Message(f"words.field_{field}"), "text": printable(text[:LONGEST]), "meaning": shown(meaning)}
     return field, Message(f"words.{key}", values)
 
@@ -43,4 +44,7 @@ def shown(meaning: object) -> str:
 
 
 def _pairs(told: Mapping[str, object]) -> str:
-    return ", ".join(f"{name}={shown(value)}" for name, value in told.items())
+    """Fields as ``name=value``; a kind stands for itself, and what is true is only named."""
+    return ", ".join(
+        shown(value) if name == "kind" else name if value is True else f"{name}={shown(value)}" for name, value in told.items()
+    )

@@ -1,0 +1,119 @@
+"""What ``calibrate`` tells: numbers with their intervals, what is left over, what is not determined, and what to measure."""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+from msgspec import Struct
+
+CALIBRATE_SCHEMA: Final = "breakeven.calibrate/1"
+
+
+class CalibrateParameter(Struct, frozen=True, kw_only=True):
+    """A fitted number with its 90 % interval."""
+
+    name: str
+    value: float
+    low: float
+    high: float
+    prior: float
+    rows: int
+    """Rows that bear on it."""
+    determined: bool
+    left_of_prior: float | None
+    """Width of the interval over that before the fit, in ln; null where the one before had no end."""
+
+
+class CalibrateGroup(Struct, frozen=True, kw_only=True):
+    """What the fit leaves over in a group of rows. Errors are ln(measured/predicted)."""
+
+    group: str
+    quantity: Literal["tpot", "ttft", "step", "gain"]
+    rows: int
+    median_absolute: float
+    bias: float
+    worst: float
+
+
+class CalibrateRow(Struct, frozen=True, kw_only=True):
+    """A row and what the fitted model says of it: seconds, or a gain."""
+
+    id: str
+    where: str
+    quantity: Literal["tpot", "ttft", "step", "gain"]
+    measured: float
+    predicted: float
+    log_error: float
+
+
+class CalibrateCurve(Struct, frozen=True, kw_only=True):
+    """Measured steps over width."""
+
+    model: str
+    device: str
+    engine: str
+    context_tokens: float
+    rows: list[float]
+    step_s: list[float]
+    levelled: list[float]
+    """Widths whose time was measured above that of a wider step, and shares a mean with it."""
+
+
+class CalibrateTied(Struct, frozen=True, kw_only=True):
+    """Two numbers of which one combination is known."""
+
+    first: str
+    second: str
+    correlation: float
+    sentence: str
+
+
+class CalibrateNext(Struct, frozen=True, kw_only=True):
+    """A run that would tell numbers apart."""
+
+    run: str
+    sentence: str
+    parameters: list[str]
+    commands: list[str]
+
+
+class CalibrateReason(Struct, frozen=True, kw_only=True):
+    """Why rows are in no fit."""
+
+    sentence: str
+    rows: int
+    places: list[str]
+    """Where the first of them stand."""
+
+
+class CalibrateFile(Struct, frozen=True, kw_only=True):
+    """A file that was read."""
+
+    name: str
+    rows: int
+    sha256: str
+
+
+class CalibrateDocument(Struct, frozen=True, kw_only=True):
+    """A calibration, told."""
+
+    schema: str = CALIBRATE_SCHEMA
+    language: str
+    command: str
+    date: str
+    files: list[CalibrateFile]
+    rows: int
+    groups: int
+    pairs: int
+    """Pairs of a lever among them, which tell of kernels and rounds of speculation."""
+    parameters: list[CalibrateParameter]
+    deviations: dict[str, dict[str, float]]
+    residuals: list[CalibrateGroup]
+    worst: list[CalibrateRow]
+    curves: list[CalibrateCurve]
+    undetermined: list[str]
+    tied: list[CalibrateTied]
+    measure_next: list[CalibrateNext]
+    left_out: list[CalibrateReason]
+    written: str | None
+    """The file that was written."""

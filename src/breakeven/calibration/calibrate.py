@@ -1,0 +1,136 @@
+"""Files of measurements to a calibration: rows read, numbers fitted, curves drawn, and what the rows leave open."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+from breakeven.calibration.document import calibration_file, file_read
+from breakeven.calibration.fitted import Fitted
+from breakeven.calibration.identify import Tied, Undetermined, concerns, tied, to_measure, undetermined
+from breakeven.calibration.measurements import commands_of
+from breakeven.errors import InputError
+from breakeven.measured.curves import Drawn, curves_of
+from breakeven.measured.lines import Table, read_table
+from breakeven.measured.pair import Pair
+from breakeven.measured.row import Skipped
+from breakeven.measured.run import Run
+from breakeven.measured.step_forms import form_of
+from breakeven.measured.steps import Stated, runs_of_steps, steps_of
+from breakeven.spec.calibration_file import CalibrationFile, Made
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToMeasure:
+    """A run to make, the parameters it would tell, and what to type."""
+
+    run: str
+    parameters: tuple[str, ...]
+    commands: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Calibrated:
+    """A calibration with all that there is to say of it."""
+
+    document: CalibrationFile
+    fit: Fitted
+    curves: tuple[Drawn, ...]
+    undetermined: tuple[Undetermined, ...]
+    tied: tuple[Tied, ...]
+    to_measure: tuple[ToMeasure, ...]
+    left_out: tuple[Skipped, ...]
+    """Rows that are in no fit, each with the reason."""
+    pairs: int
+    """Pairs of a lever among the rows that were used."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Rows:
+    runs: tuple[Run, ...]
+    curves: tuple[Drawn, ...]
+    left_out: tuple[Skipped, ...]
+    pairs: tuple[Pair, ...]
+    counted: dict[Path, int]
+
+
+def calibrate(paths: Sequence[Path], stated: Stated, *, ship: str | None = None) -> Calibrated:
+    """A calibration of the rows of all files; ``ship`` is the name of the shipped calibration that it is to be."""
+    from breakeven.calibration.own import fit_own
+    from breakeven.calibration.own_pairs import with_pairs
+
+    rows = _read(paths, stated)
+    if not rows.runs and not rows.pairs:
+        raise InputError("calibrate_no_rows", files=", ".join(path.name for path in paths), left_out=len(rows.left_out))
+    timed = fit_own(rows.runs, neutral_ground=ship is not None, without=ship or "") if rows.runs else None
+    fit = with_pairs(timed, rows.pairs, neutral_ground=ship is not None, without=ship or "")
+    used: list[Run | Pair] = [*rows.runs, *rows.pairs]
+    made = Made(
+        command=_command(paths, stated, ship),
+        date=_today(),
+        breakeven=version("breakeven"),
+        rows=len(used),
+        groups=len({row.group for row in used}),
+        left_out=dict(sorted(Counter(row.reason.key for row in rows.left_out).items())),
+    )
+    seen = [run.deployment for run in rows.runs] + [pair.on for pair in rows.pairs]
+    open_ = tuple(one for one in undetermined(fit) if concerns(one.name, seen))
+    pairs = tied(fit)
+    counted = Counter(row.group for row in used)
+    most = max(zip(seen, used, strict=True), key=lambda one: counted[one[1].group])[0]
+    wanted = to_measure([one.name for one in open_], pairs)
+    return Calibrated(
+        document=calibration_file(fit, rows.curves, made, [file_read(path, count) for path, count in rows.counted.items()]),
+        fit=fit,
+        curves=rows.curves,
+        undetermined=open_,
+        tied=pairs,
+        to_measure=tuple(ToMeasure(run=run, parameters=names, commands=commands_of(run, most)) for run, names in wanted.items()),
+        left_out=rows.left_out,
+        pairs=len(rows.pairs),
+    )
+
+
+def _command(paths: Sequence[Path], stated: Stated, ship: str | None) -> str:
+    """What to type to make it again, in the folder of the files."""
+    said = {"--model": stated.model, "--hardware": stated.device, "--engine": stated.engine, "--ship": ship or ""}
+    words = ["breakeven", "calibrate", *(path.name for path in paths)]
+    return shlex.join([*words, *(word for name, value in said.items() if value for word in (name, value))])
+
+
+def _today() -> str:
+    """The day, or that of SOURCE_DATE_EPOCH, by which the same rows give the same bytes on any day."""
+    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
+    now = datetime.fromtimestamp(int(epoch), UTC) if epoch.isdecimal() else datetime.now(UTC)
+    return now.date().isoformat()
+
+
+def _read(paths: Sequence[Path], stated: Stated) -> _Rows:
+    """Absolute rows, steps over width and pairs of a lever of all files."""
+    from breakeven.measured.files import read
+
+    tables = {path: read_table(path) for path in dict.fromkeys(paths)}
+    stepped = [table for table in tables.values() if form_of(table.columns) is not None]
+    steps, left_out = steps_of(stepped, stated)
+    others = [path for path, table in tables.items() if form_of(table.columns) is None]
+    found = read(others) if others else None
+    damaged = tuple(each for table in stepped for each in table.damaged)
+    runs = (*(found.sound.runs if found else ()), *runs_of_steps(steps))
+    lost = (*(found.skipped if found else ()), *(found.bad if found else ()), *damaged, *left_out)
+    return _Rows(
+        runs=runs,
+        curves=tuple(curves_of(steps)),
+        left_out=tuple({each.where: each for each in lost}.values()),
+        pairs=found.sound.pairs if found else (),
+        counted={path: _rows(table) for path, table in tables.items()},
+    )
+
+
+def _rows(table: Table) -> int:
+    return len(table.rows) + len(table.damaged)

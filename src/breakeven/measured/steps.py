@@ -1,0 +1,182 @@
+"""Rows of steps over width as pinned deployments, and as curves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from breakeven import catalog, kernels
+from breakeven.errors import BreakevenError
+from breakeven.measured import words
+from breakeven.measured.impossible import floor_at
+from breakeven.measured.lines import Table
+from breakeven.measured.row import NotUnderstood, Row, Skipped
+from breakeven.measured.run import Run
+from breakeven.measured.step import Step
+from breakeven.measured.step_forms import Form, Reading, form_of
+from breakeven.messages import Message
+from breakeven.origin.model_source import load_model
+from breakeven.spec.deployment import Deployment
+from breakeven.spec.hardware import Device, Hardware
+from breakeven.spec.model import Model
+from breakeven.spec.workload import Workload
+
+SIXTEEN_BIT = ("bf16", "fp16")
+UNNAMED_ENGINE = "vllm 0.2"
+"""What the columns of Splitwise's measurements leave out: an engine of 2023, before CUDA graphs."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stated:
+    """What the user says of rows that do not say it themselves, and where their own entries lie."""
+
+    model: str = ""
+    device: str = ""
+    engine: str = ""
+    folders: tuple[Path, ...] = ()
+
+
+def steps_of(tables: Iterable[Table], stated: Stated | None = None) -> tuple[list[Step], list[Skipped]]:
+    """Rows of steps, and those that are not used with their reasons; tables of other forms are passed over."""
+    steps, skipped = [], []
+    for table in tables:
+        form = form_of(table.columns)
+        if form is None:
+            continue
+        for row in table.rows:
+            try:
+                steps.append(step_of(row, form, stated or Stated()))
+            except NotUnderstood as reason:
+                skipped.append(Skipped(id=row.id, where=row.where, reason=reason.message, fields=row.fields))
+    return steps, skipped
+
+
+def step_of(row: Row, form: Form, stated: Stated) -> Step:
+    """A row understood: refused where it names what is not known, or what no such device can have done."""
+    read = form.read(row)
+    if form.name == "splitwise" and not read.engine and not stated.engine:
+        read = replace(read, engine=UNNAMED_ENGINE)
+    d = _deployment(read, stated)
+    pinned = replace(d, workload=Workload(batch=read.width, context_tokens=read.context_tokens))
+    try:
+        held, floor = floor_at(pinned, read.width, read.context_tokens)
+    except BreakevenError as error:
+        raise NotUnderstood(error.message) from None
+    if held < read.width:
+        raise NotUnderstood(Message("steps.does_not_fit", {"width": read.width, "held": held}))
+    if read.step_s < floor:
+        raise NotUnderstood(Message("doubt.below_roofline", {"tpot": read.step_s, "floor": floor}))
+    return Step(
+        id=row.id,
+        where=row.where,
+        deployment=pinned,
+        width=read.width,
+        context_tokens=read.context_tokens,
+        step_s=read.step_s,
+        spread=read.spread,
+        source=read.source,
+    )
+
+
+def _deployment(read: Reading, stated: Stated) -> Deployment:
+    model, device = _model(read.model, stated), _device(read.device, stated)
+    name, version = words.engine(read.engine or stated.engine, read.version)
+    quantization, model = _weights(read.weights, name, model)
+    try:
+        engine = catalog.engine(
+            name,
+            version,
+            device,
+            tensor_parallel_size=read.tensor_parallel,
+            pipeline_parallel_size=read.pipeline_parallel,
+            max_num_seqs=max(256, int(read.width)),
+            quantization=quantization,
+            kv_cache_dtype=_cache(read.cache),
+            enable_prefix_caching=False,
+            **({"enforce_eager": True} if read.eager else {}),
+        )
+        kernels.weight_kernels(model, engine, device)
+    except BreakevenError as error:
+        raise NotUnderstood(error.message) from None
+    count = read.tensor_parallel * read.pipeline_parallel
+    return Deployment(model=model, hardware=Hardware(device=device, count=count), engine=engine, workload=Workload())
+
+
+def _model(written: str, stated: Stated) -> Model:
+    name = stated.model or written
+    try:
+        local = Path(name).exists()
+        return load_model(name, stated.folders)[0] if local else catalog.load("models", name, stated.folders)
+    except BreakevenError:
+        return words.model(name)
+
+
+def _device(written: str, stated: Stated) -> Device:
+    name = written or stated.device
+    if not name:
+        raise NotUnderstood(Message("steps.not_stated", {"column": "hardware"}))
+    try:
+        return catalog.load("hardware", name, stated.folders)
+    except BreakevenError:
+        return words.device(name)
+
+
+def _weights(written: str, engine: str, model: Model) -> tuple[str | None, Model]:
+    """The kernel family of the weights where the row names one; 16 bits are what the shape of a catalogue has."""
+    if not written:
+        return None, model
+    found = words.weight_format(written, engine=engine)
+    if found in SIXTEEN_BIT:
+        return None, replace(model, stored={}, stored_bytes={}) if model.stored else model
+    return found, model
+
+
+def _cache(written: str) -> str:
+    found = words.kv_format(written) if written else "auto"
+    return "auto" if found in SIXTEEN_BIT else found
+
+
+def runs_of_steps(steps: Sequence[Step]) -> list[Run]:
+    """Steps as absolute rows: a pinned batch, whose time per token is the step."""
+    return [
+        Run(
+            id=step.id,
+            where=step.where,
+            deployment=step.deployment,
+            group=step.group,
+            batch_of_runs=f"{step.group} | {step.source}",
+            tpot_s=step.step_s,
+            ttft_s=None,
+            notes=step.notes,
+        )
+        for step in steps
+    ]
+
+
+Key = tuple[str, str, str, str, int, str, str, bool, float]
+
+
+def key_of(step: Step) -> Key:
+    """What one curve holds for."""
+    d, engine = step.deployment, step.deployment.engine
+    quantization = engine.quantization or ""
+    return (
+        d.model.name,
+        d.hardware.device.name,
+        engine.name,
+        engine.version,
+        engine.tensor_parallel_size,
+        quantization,
+        engine.kv_cache_dtype,
+        engine.enforce_eager,
+        step.context_tokens,
+    )
+
+
+def by_curve(steps: Iterable[Step]) -> Mapping[Key, list[Step]]:
+    """Steps of the same conditions together, by rising width."""
+    found: dict[Key, list[Step]] = {}
+    for step in sorted(steps, key=lambda one: one.width):
+        found.setdefault(key_of(step), []).append(step)
+    return found

@@ -1,0 +1,98 @@
+"""What a file of a calibration holds (schema ``breakeven.calibration/1``)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+CALIBRATION_SCHEMA: Final = "breakeven.calibration/1"
+LEVELS = ("none", "few", "deployment")
+"""What is known of a deployment: no row of its own, one to ten, more."""
+FEW = 10
+DEVIATIONS = ("tpot_between", "tpot_within", "ttft_between", "ttft_within")
+"""Standard deviations of ln(measured/predicted): common to a deployment, and within it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameter:
+    """A fitted number with its 90 % interval."""
+
+    value: float
+    low: float
+    high: float
+    prior: float
+    """What was taken before the fit."""
+    rows: int
+    """Rows that bear on it."""
+    determined: bool
+    """Whether the rows say more than was known before."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """A deployment whose rows were in the fit, and what stands for it alone."""
+
+    model: str
+    device: str
+    family: str
+    """Class of the device."""
+    engine: str
+    version: str
+    rows: int
+    values: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Curve:
+    """Measured steps over width, with the conditions they hold for."""
+
+    model: str
+    device: str
+    engine: str
+    version: str
+    context_tokens: float
+    rows: tuple[float, ...]
+    step_s: tuple[float, ...]
+    tensor_parallel_size: int = 1
+    quantization: str = ""
+    """Empty: the weights as the checkpoint stores them."""
+    kv_cache_dtype: str = "auto"
+    enforce_eager: bool = False
+    source: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileRead:
+    """A file that went into the fit: enough to know it again."""
+
+    name: str
+    rows: int
+    sha256: str
+    """The first 12 digits."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Made:
+    """How a calibration was made, so that it can be made again."""
+
+    command: str
+    date: str
+    breakeven: str
+    rows: int
+    groups: int
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    """Rows that were not used, by reason: the key of its sentence."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CalibrationFile:
+    """A calibration as it is kept."""
+
+    made: Made
+    files: tuple[FileRead, ...] = ()
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    residual: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """Deviations by level of knowledge."""
+    deployments: tuple[Measured, ...] = ()
+    curves: tuple[Curve, ...] = ()
