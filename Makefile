@@ -57,7 +57,7 @@ bench: $(READY) ## speed and memory, each against its limit
 	$(BIN)/python bench/run.py
 
 accuracy: $(READY) ## hold the model against the shared measurements (BREAKEVEN_SHARED), and write docs/theory/accuracy.md anew
-	PYTHONPATH=tools:tests/published $(BIN)/python -m accuracy
+	OPENBLAS_NUM_THREADS=1 PYTHONPATH=tools:tests/published $(BIN)/python -m accuracy
 
 schema: $(READY) ## write the published JSON schemas anew
 	$(BIN)/breakeven schema --write

@@ -5,11 +5,9 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 from breakeven.measured.files import Measured, read
-from breakeven.measured.twins import doubted
 
 VARIABLE = "BREAKEVEN_SHARED"
 FILES = ("lever_points.csv", "silicon_e2e.csv")
@@ -24,9 +22,8 @@ def shared() -> Path:
 
 
 def measured(folder: Path) -> Measured:
-    """Both files, understood; runs that others contradict are named, answered, and in no fit."""
-    found = read([folder / "data" / name for name in FILES])
-    return replace(found, runs=tuple(doubted(found.runs)))
+    """Both files, understood."""
+    return read([folder / "data" / name for name in FILES])
 
 
 def fingerprints(folder: Path) -> dict[str, str]:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 
@@ -22,31 +20,20 @@ KNOWN = (1, 3, 5, 10)
 ROUNDS = 6
 """Times that the known rows of a group are drawn anew; a row is scored in every round in which it is not known."""
 FOLDS = 5
-PROCESSORS = 2
 SEED = 0
 Learned = Mapping[Time, Scales]
 Levels = dict[str, list[Answer]]
 
 
-def corrected(runs: Sequence[Run], left: LeftOut) -> Levels:
-    """The answers of every level, by a fit without the group and by those of its rows that are known."""
-    found: Levels = {name: [] for name in ("left_out", *(f"rows_{n}" for n in KNOWN), "calibrated")}
-    with ProcessPoolExecutor(PROCESSORS) as pool:
-        for told in pool.map(partial(_fold, runs, left), range(FOLDS)):
-            for name, some in told.items():
-                found[name] += some
-    return found
-
-
-def _fold(runs: Sequence[Run], left: LeftOut, fold: int) -> Levels:
+def fold(runs: Sequence[Run], left: LeftOut, number: int) -> Levels:
     """Some of the groups: how far deployments lie from a fit is learned from all the others."""
     groups = [places for places in by_group(runs).values() if known(runs, places).size]
     nothing_known = [places for places in by_group(runs).values() if not known(runs, places).size]
-    others = [places for at, places in enumerate(groups) if at % FOLDS != fold]
+    others = [places for at, places in enumerate(groups) if at % FOLDS != number]
     learned = learn([known_rows(runs, left, places) for places in others])
-    rng = np.random.default_rng([SEED, fold])
+    rng = np.random.default_rng([SEED, number])
     found: Levels = defaultdict(list)
-    for places in (groups + nothing_known)[fold::FOLDS]:
+    for places in (groups + nothing_known)[number::FOLDS]:
         for name, answered, given in draws(runs, places, rng):
             found[name] += answers(runs, left, learned, answered, given)
     return dict(found)
