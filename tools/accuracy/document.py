@@ -40,7 +40,7 @@ def document(folder: Path, measured: Measured, levels: Mapping[str, Backtest], i
         "seed": shown.seed,
         "rows": {"pairs": len(measured.pairs), "runs": len(measured.runs), "skipped": len(measured.skipped), "bad": len(bad)},
         "levels": {name: figures.level(found, held) for name, found in levels.items()},
-        "overall": {name: overall(found) for name, found in levels.items()},
+        "overall": {name: told for name, found in levels.items() if (told := overall(found))},
         "regimes": figures.by_regime(shown, held),
         "devices": figures.by_device(shown, held),
         "apart": figures.apart(shown, held),
@@ -66,12 +66,12 @@ def unanswered(measured: Measured, found: Backtest) -> int:
 
 
 def overall(found: Backtest) -> dict[str, Any]:
-    """All levers in one."""
+    """All levers in one; nothing of a level that has runs only."""
     pairs: list[tuple[str, float, float]] = []
     for kind in KINDS:
         if kind.name in LEVERS:
             pairs += [(each.group, kind.estimate(each).measured, kind.estimate(each).predicted) for each in chosen(found.rows, kind)]
-    return figures.sizes(pairs, signed=True)
+    return figures.sizes(pairs, signed=True) if pairs else {}
 
 
 def reasons(told: Iterable[Message]) -> dict[str, int]:
