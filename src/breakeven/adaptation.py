@@ -10,51 +10,30 @@ x are the logarithms of load, prompt, output and devices. No row gives mean 0 an
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Literal
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
+from breakeven.efficiencies import shipped
+from breakeven.spec.correction import Place, Rows, Scales, Time
 from breakeven.stats import Array
 
-Time = Literal["tpot", "ttft"]
-TIMES: tuple[Time, ...] = ("tpot", "ttft")
 CENTRE = np.log([16.0, 1024.0, 512.0, 4.0])
 """Load, prompt, output and devices at which the trends have no part."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Scales:
-    """Standard deviations of ln time, and lengths of the four logarithms over which a correction carries."""
-
-    offset: float
-    format: float
-    version: float
-    trend: float
-    local: float
-    noise: float
-    lengths: tuple[float, float, float, float]
-    widening: Mapping[int, float]
-    """Factor on the standard deviation by rows known, from residuals of deployments left out: what the normal shape misses."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Place:
-    """Where a time is taken: ln load, prompt, output, devices (shape (n, 4)), and the engine's version and weight format of each."""
-
-    logs: Array
-    versions: tuple[str, ...]
-    formats: tuple[str, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Rows:
-    """Rows that were measured on a deployment: where, and ln measured − ln model of both times; NaN where one was not measured."""
-
-    place: Place
-    residuals: Mapping[Time, Array]
+@cache
+def shipped_scales(time: Time) -> Scales | None:
+    """How corrections spread, as the shipped calibrations tell it from deployments that were left out; None where none does."""
+    for sheet in shipped().values():
+        entry = sheet.get("correction", {}).get(time)
+        if entry is not None:
+            lengths = tuple(float(x) for x in entry["lengths"])
+            widening = {int(rows): float(factor) for rows, factor in entry["widening"].items()}
+            named = {name: float(entry[name]) for name in ("offset", "format", "version", "trend", "local", "noise")}
+            return Scales(**named, lengths=(lengths[0], lengths[1], lengths[2], lengths[3]), widening=widening)
+    return None
 
 
 def covariance(s: Scales, a: Place, b: Place) -> Array:

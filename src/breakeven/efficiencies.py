@@ -14,6 +14,8 @@ from breakeven.spec.calibration_file import CALIBRATION_SCHEMA
 from breakeven.spec.engine import Engine, version_key
 from breakeven.stats import Array
 
+FACTOR = "factor"
+"""Row of a lever's shipped errors that is a factor on the prior's."""
 GRAPH_VERSION = (0, 8)
 """vLLM from 0.8 on runs its V1 engine with CUDA graphs."""
 
@@ -172,6 +174,26 @@ def drawn_range(section: str, name: str) -> tuple[float, float]:
     """The bounds of a prior that is drawn."""
     entry = table("prior")[section][name]
     return float(entry["low"]), float(entry["high"])
+
+
+@cache
+def lever_sigma(lever: str, row: str, known: str) -> float:
+    """A lever's own error of ln gain for a kind of row: as the shipped calibrations tell it from pairs left out, else the prior's."""
+    for sheet in shipped().values():
+        found = sheet.get("sigma", {}).get(lever, {}).get(row)
+        if found is not None:
+            return float(found[known])
+    return float(table("sigma")[lever][row][known])
+
+
+@cache
+def sigma_factor(lever: str, known: str) -> float:
+    """By what the sum of a lever's several errors has to be widened for pairs left out to lie in their intervals; 1 where none were."""
+    for sheet in shipped().values():
+        found = sheet.get("sigma", {}).get(lever, {}).get(FACTOR)
+        if found is not None:
+            return float(found[known])
+    return 1.0
 
 
 def level(engine: Engine, family: str) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from breakeven import acceptance, pools, steady
+from breakeven import acceptance, corrected, pools, steady
 from breakeven.demand import Demand, context_deviation, demand, tokens_held
 from breakeven.draws import MEDIAN, Draws
 from breakeven.efficiencies import Efficiencies, prior, table
@@ -177,7 +177,8 @@ def prepare(d: Deployment, draws: Draws, noise: Noise) -> Setting:
     plain = step_cost(s, e, d.engine.name, load.context_tokens, rows, context_deviation=context_deviation(load, d.workload))
     cost = draft.with_speculation(plain, d, s, e, load.context_tokens)
     kept = 1.0 + (e.prefix_bookkeeping if d.engine.enable_prefix_caching else 0.0)
-    offset = kept * np.exp(e.tpot_between * draws.normal("offset:tpot") + e.tpot_within * draws.normal("within:tpot"))
+    told = corrected.factors(d, e, load, draws, _in_flight(d, load))
+    offset = kept * told.step
     return Setting(
         deployment=d,
         demand=load,
@@ -189,12 +190,22 @@ def prepare(d: Deployment, draws: Draws, noise: Noise) -> Setting:
         tau=acceptance.tokens_per_round(accepted, spec.num_speculative_tokens) if accepted is not None and spec is not None else 1.0,
         cap=np.maximum(np.floor(np.minimum(float(d.engine.max_num_seqs * s.layout.ranks), space.fits_sequences)), 1.0),
         factor=offset * noise.step,
-        prompts=_prompts(d, s, e, load, offset * noise.prefill, draws),
+        prompts=_prompts(d, s, e, load, offset * noise.prefill, told.first_token),
         pool=pools.pool(d, s, load, offset * noise.prefill, draws),
     )
 
 
-def _prompts(d: Deployment, s: Shard, e: Efficiencies, load: Demand, factor: Array | float, draws: Draws) -> Prompts:
+def _in_flight(d: Deployment, load: Demand) -> Array | float | None:
+    """Requests in flight of one replica, by which its own rows correct its times; None where it has none."""
+    if d.calibration is None or d.calibration.own is None:
+        return None
+    if load.mode != "open":
+        return load.clients if load.mode == "closed" else load.batch
+    plain = replace(d, calibration=replace(d.calibration, own=None))
+    return float(np.median(evaluate(plain, exact=False).batch)) + 1.0
+
+
+def _prompts(d: Deployment, s: Shard, e: Efficiencies, load: Demand, factor: Array | float, residual: Array | float) -> Prompts:
     """Prompt times at the trace's mean: linear work by E[I], attention by E[I²]."""
     if load.input_tokens is None:
         return Prompts(alone_s=0.0, interference_s=0.0, residual=1.0)
@@ -207,9 +218,7 @@ def _prompts(d: Deployment, s: Shard, e: Efficiencies, load: Demand, factor: Arr
     taken = e.interference * shared if beside else whole
     if d.disaggregation is not None:
         taken = 0.0
-    between = (e.ttft_between**2 - e.tpot_between**2) ** 0.5 * draws.normal("offset:ttft")
-    within = (e.ttft_within**2 - e.tpot_within**2) ** 0.5 * draws.normal("within:ttft")
-    return Prompts(alone_s=alone, interference_s=taken / (s.pipeline_parallel * ranks), residual=np.exp(between + within))
+    return Prompts(alone_s=alone, interference_s=taken / (s.pipeline_parallel * ranks), residual=residual)
 
 
 def _open(x: Setting, *, exact: bool) -> Solved:

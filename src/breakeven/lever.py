@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from breakeven import support
 from breakeven.advice import Axis
-from breakeven.efficiencies import level, table
+from breakeven.efficiencies import level, lever_sigma
 from breakeven.evaluator import Point
 from breakeven.messages import Message
 from breakeven.spec.deployment import Deployment
@@ -89,4 +89,4 @@ def called(lever: str, setting: str) -> Message:
 
 def sigma_of(section: str, row: str, d: Deployment) -> float:
     """A row of the sigma table at the deployment's level of knowledge."""
-    return float(table("sigma")[section][row][level(d.engine, d.hardware.device.family)])
+    return lever_sigma(section, row, level(d.engine, d.hardware.device.family))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from breakeven import catalog
 from breakeven.advice import MeasureNext, Metric, Verdict
 from breakeven.draws import Draws
-from breakeven.efficiencies import table
+from breakeven.efficiencies import lever_sigma, table
 from breakeven.evaluator import Noise, acceptance_known, evaluate
 from breakeven.judge import HIGH, LOW, Arms, gain_draws, quantile, verdict_of
 from breakeven.ledger.draft import method_of
@@ -141,8 +141,8 @@ def _whole(value: Array | float | None, otherwise: int) -> int:
 
 
 def _sigma_here(a: Arms) -> float:
-    rows = table("sigma")[a.lever]
-    return max(float(row["here"]) for row in rows.values() if isinstance(row, dict) and "here" in row)
+    rows = [name for name, row in table("sigma")[a.lever].items() if isinstance(row, dict) and "here" in row]
+    return max(lever_sigma(a.lever, row, "here") for row in rows)
 
 
 def _parts(known: tuple[Array, ...], size: int) -> list[NDArray[np.intp]]:

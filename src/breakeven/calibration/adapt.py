@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from breakeven.adaptation import TIMES, Place, Rows, Scales, Time, correction, covariance
+from breakeven.adaptation import correction, covariance
 from breakeven.measured.run import Run
+from breakeven.spec.correction import TIMES, Place, Rows, Scales, Time
 from breakeven.spec.deployment import Deployment
 from breakeven.stats import Array
 

@@ -14,7 +14,9 @@ from pathlib import Path
 from breakeven.calibration.document import calibration_file, file_read
 from breakeven.calibration.fitted import Fitted
 from breakeven.calibration.identify import Tied, Undetermined, concerns, tied, to_measure, undetermined
+from breakeven.calibration.lever_fit import LeverFit
 from breakeven.calibration.measurements import commands_of
+from breakeven.calibration.summary import WEAK
 from breakeven.errors import InputError
 from breakeven.measured.curves import Drawn, curves_of
 from breakeven.measured.lines import Table, read_table
@@ -62,15 +64,14 @@ class _Rows:
 
 def calibrate(paths: Sequence[Path], stated: Stated, *, ship: str | None = None) -> Calibrated:
     """A calibration of the rows of all files; ``ship`` is the name of the shipped calibration that it is to be."""
-    from breakeven.calibration.own import fit_own
-    from breakeven.calibration.own_pairs import with_pairs
+    from breakeven.calibration.lever_errors import lever_errors
 
     rows = _read(paths, stated)
     if not rows.runs and not rows.pairs:
         raise InputError("calibrate_no_rows", files=", ".join(path.name for path in paths), left_out=len(rows.left_out))
-    timed = fit_own(rows.runs, neutral_ground=ship is not None, without=ship or "") if rows.runs else None
-    fit = with_pairs(timed, rows.pairs, neutral_ground=ship is not None, without=ship or "")
+    fit, levers = _fitted(rows, ship)
     used: list[Run | Pair] = [*rows.runs, *rows.pairs]
+    sigma = lever_errors(levers) if ship is not None and levers is not None else {}
     made = Made(
         command=_command(paths, stated, ship),
         date=_today(),
@@ -86,7 +87,7 @@ def calibrate(paths: Sequence[Path], stated: Stated, *, ship: str | None = None)
     most = max(zip(seen, used, strict=True), key=lambda one: counted[one[1].group])[0]
     wanted = to_measure([one.name for one in open_], pairs)
     return Calibrated(
-        document=calibration_file(fit, rows.curves, made, [file_read(path, count) for path, count in rows.counted.items()]),
+        document=calibration_file(fit, rows.curves, made, [file_read(path, count) for path, count in rows.counted.items()], sigma),
         fit=fit,
         curves=rows.curves,
         undetermined=open_,
@@ -95,6 +96,24 @@ def calibrate(paths: Sequence[Path], stated: Stated, *, ship: str | None = None)
         left_out=rows.left_out,
         pairs=len(rows.pairs),
     )
+
+
+def _fitted(rows: _Rows, ship: str | None) -> tuple[Fitted, LeverFit | None]:
+    """The step by absolute rows, then kernels and rounds by pairs; what is to be shipped is fitted once more with those kernels."""
+    from breakeven.calibration.leave_out import neutral_kernels
+    from breakeven.calibration.own import fit_own
+    from breakeven.calibration.own_pairs import with_pairs
+
+    neutral, without = ship is not None, ship or ""
+    again = neutral and bool(rows.runs) and bool(rows.pairs)
+    kernels = neutral_kernels() if again else None
+    timed = fit_own(rows.runs, neutral_ground=neutral, without=without, constants=kernels, leave_out=not again) if rows.runs else None
+    fit, levers = with_pairs(timed, rows.pairs, neutral_ground=neutral, without=without)
+    if again and levers is not None:
+        found = {name: value for name, value in levers.values.items() if name.startswith(("weights.", "kv."))}
+        timed = fit_own(rows.runs, neutral_ground=True, without=without, constants=found)
+        fit, levers = with_pairs(timed, rows.pairs, neutral_ground=True, without=without)
+    return fit, levers
 
 
 def _command(paths: Sequence[Path], stated: Stated, ship: str | None) -> str:
@@ -127,7 +146,7 @@ def _read(paths: Sequence[Path], stated: Stated) -> _Rows:
         runs=runs,
         curves=tuple(curves_of(steps)),
         left_out=tuple({each.where: each for each in lost}.values()),
-        pairs=found.sound.pairs if found else (),
+        pairs=tuple(pair for pair in found.sound.pairs if pair.quality[:1] not in WEAK) if found else (),
         counted={path: _rows(table) for path, table in tables.items()},
     )
 

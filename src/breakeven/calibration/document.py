@@ -10,7 +10,18 @@ from pathlib import Path
 from breakeven.calibration.fitted import Estimate, Fitted
 from breakeven.calibration.identify import NARROWED, left_of_prior
 from breakeven.measured.curves import Drawn
-from breakeven.spec.calibration_file import CALIBRATION_SCHEMA, CalibrationFile, Curve, FileRead, Made, Measured, Parameter
+from breakeven.spec.calibration_file import (
+    CALIBRATION_SCHEMA,
+    CalibrationFile,
+    Curve,
+    FileRead,
+    LeverSigma,
+    Made,
+    Measured,
+    OwnRow,
+    Parameter,
+)
+from breakeven.spec.correction import Scales
 
 FIGURES = 8
 SHA_DIGITS = 12
@@ -22,7 +33,9 @@ def file_read(path: Path, rows: int) -> FileRead:
     return FileRead(name=path.name, rows=rows, sha256=hashlib.sha256(path.read_bytes()).hexdigest()[:SHA_DIGITS])
 
 
-def calibration_file(fit: Fitted | None, curves: Sequence[Drawn], made: Made, files: Sequence[FileRead]) -> CalibrationFile:
+def calibration_file(
+    fit: Fitted | None, curves: Sequence[Drawn], made: Made, files: Sequence[FileRead], sigma: Mapping[str, Mapping[str, LeverSigma]]
+) -> CalibrationFile:
     """The document of a fit and of the curves beside it: numbers that some row bears on, since others are only what they were."""
     estimates = fit.estimates if fit is not None else {}
     return CalibrationFile(
@@ -32,6 +45,9 @@ def calibration_file(fit: Fitted | None, curves: Sequence[Drawn], made: Made, fi
         residual=fit.deviations if fit is not None else {},
         deployments=fit.deployments if fit is not None else (),
         curves=tuple(drawn.curve for drawn in curves),
+        own=fit.own if fit is not None else (),
+        correction=fit.correction if fit is not None else {},
+        sigma=sigma,
     )
 
 
@@ -62,10 +78,22 @@ def written(document: CalibrationFile) -> str:
         lines += ["", "[[deployments]]", *_keys(_plain(deployment, leave=() if deployment.values else ("values",)))]
     for curve in sorted(document.curves, key=_place):
         lines += ["", "[[curves]]", *_keys(_plain(curve))]
+    for row in sorted(document.own, key=_place):
+        lines += ["", "[[own]]", *_keys({name: value for name, value in _plain(row).items() if value is not None})]
+    for time in sorted(document.correction):
+        lines += ["", f"[correction.{_key(time)}]", *_keys(_scales(document.correction[time]))]
+    for lever in sorted(document.sigma):
+        lines += ["", f"[sigma.{_key(lever)}]"]
+        lines += [f"{_key(row)} = {_inline(_plain(document.sigma[lever][row]))}" for row in sorted(document.sigma[lever])]
     return "\n".join(lines) + "\n"
 
 
-def _place(entry: Measured | Curve) -> tuple[str, ...]:
+def _scales(scales: Scales) -> dict[str, object]:
+    widening = {str(rows): factor for rows, factor in scales.widening.items()}
+    return {**_plain(scales, leave=("widening",)), "widening": widening}
+
+
+def _place(entry: Measured | Curve | OwnRow) -> tuple[str, ...]:
     """Order of entries: by all that names them, and then by the rest."""
     return (entry.model, entry.device, entry.engine, entry.version, repr(entry))
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from breakeven.spec.calibration_file import Measured
+from breakeven.spec.calibration_file import Measured, OwnRow
+from breakeven.spec.correction import Scales
 from breakeven.stats import Array
 
 
@@ -48,3 +49,7 @@ class Fitted:
     """Standard deviations of ln(measured/predicted) by level of knowledge: ``none``, ``few``, ``deployment``."""
     deployments: tuple[Measured, ...] = ()
     """The deployments whose rows were in it, with what was adapted to each."""
+    own: tuple[OwnRow, ...] = ()
+    """Rows that correct the times of their own deployment, with what the fit missed of them."""
+    correction: Mapping[str, Scales] = field(default_factory=dict)
+    """How corrections spread, from deployments that were left out."""

@@ -8,6 +8,7 @@ from math import exp, log
 
 import numpy as np
 
+from breakeven.calibration.adapt import learn, rows_of
 from breakeven.calibration.evidence import Evidence, Values, of_runs
 from breakeven.calibration.fit import Fit, fit
 from breakeven.calibration.fitted import Estimate, Fitted, Residual
@@ -17,7 +18,8 @@ from breakeven.efficiencies import prior_values, shipped, shipped_values, table
 from breakeven.evaluator import evaluate
 from breakeven.measured.run import Run
 from breakeven.spec.calibration import Calibration
-from breakeven.spec.calibration_file import Measured
+from breakeven.spec.calibration_file import Measured, OwnRow
+from breakeven.spec.correction import Scales
 from breakeven.stats import Q95, Array
 
 NUDGE = 0.05
@@ -30,17 +32,20 @@ GROUPS = 4
 """Groups from which on each is left out once: intervals are then those of the jackknife where they are wider."""
 
 
-def fit_own(runs: Sequence[Run], *, neutral_ground: bool = False, without: str = "") -> Fitted:
-    """The numbers of a step and of a prompt fitted to absolute rows, in a closed loop or with a pinned batch."""
+def fit_own(
+    runs: Sequence[Run], *, neutral_ground: bool = False, without: str = "", constants: Values | None = None, leave_out: bool = True
+) -> Fitted:
+    """The numbers of a step and of a prompt fitted to absolute rows, closed loops or pinned batches; ``constants`` stay as they are."""
     loops = [run for run in runs if run.deployment.workload.concurrency is not None]
     pinned = [run for run in runs if run.deployment.workload.batch is not None]
     parameters = neutral(run.deployment.engine.name for run in runs)
     if not neutral_ground:
         parameters = tuple(_known(p, without) for p in parameters)
-    evidence = [of(rows) for of, rows in ((of_runs, loops), (of_steps, pinned)) if rows]
+    evidence = [of(rows, constants) for of, rows in ((of_runs, loops), (of_steps, pinned)) if rows]
     found = fit(evidence, parameters)
-    left = leave_groups_out(loops, found) if not pinned and len({run.group for run in loops}) >= GROUPS else None
-    return _fitted(found, evidence, (*loops, *pinned), len(loops), left)
+    enough = leave_out and not pinned and len({run.group for run in loops}) >= GROUPS
+    left = leave_groups_out(loops, found, constants=constants) if enough else None
+    return _fitted(found, evidence, (*loops, *pinned), len(loops), left, neutral_ground)
 
 
 def jackknife(left: LeftOut, names: Sequence[str]) -> Array:
@@ -50,11 +55,11 @@ def jackknife(left: LeftOut, names: Sequence[str]) -> Array:
     return found
 
 
-def of_steps(runs: Sequence[Run]) -> Evidence:
+def of_steps(runs: Sequence[Run], constants: Values | None = None) -> Evidence:
     """The step of every run with a pinned batch."""
 
     def predict(values: Values) -> Array:
-        known = Calibration(values=values)
+        known = Calibration(values={**(constants or {}), **values})
         candidates = max((np.size(value) for value in values.values()), default=1)
         steps = [np.log(evaluate(replace(run.deployment, calibration=known)).tpot_s) for run in runs]
         return np.stack([np.broadcast_to(step, (candidates,)) for step in steps])
@@ -88,7 +93,7 @@ def _shipped_interval(name: str, without: str) -> tuple[float, float] | None:
     return (low, high) if 0.0 < low < high else None
 
 
-def _fitted(found: Fit, evidence: Sequence[Evidence], runs: Sequence[Run], loops: int, left: LeftOut | None) -> Fitted:
+def _fitted(found: Fit, evidence: Sequence[Evidence], runs: Sequence[Run], loops: int, left: LeftOut | None, shipped: bool) -> Fitted:
     variances = np.diag(found.covariance)
     if left is not None:
         variances = np.maximum(variances, jackknife(left, [p.name for p in found.parameters]))
@@ -100,6 +105,8 @@ def _fitted(found: Fit, evidence: Sequence[Evidence], runs: Sequence[Run], loops
         residuals=tuple(residuals),
         deviations={**_deviations(residuals), **({} if left is None else {"none": _of_left_out(runs, left)})},
         deployments=_deployments(runs),
+        own=() if shipped else _own_rows(runs[:loops], found.residuals),
+        correction=_correction(runs, left) if shipped and left is not None else {},
     )
 
 
@@ -176,6 +183,37 @@ def _of_left_out(runs: Sequence[Run], left: LeftOut) -> dict[str, float]:
             between = float(np.sqrt(np.mean([float(np.median(group)) ** 2 for group in errors])))
             found |= {f"{name}_within": within, f"{name}_between": between}
     return found
+
+
+def _own_rows(runs: Sequence[Run], missed: Array) -> tuple[OwnRow, ...]:
+    """Closed-loop rows with what the fit missed of their two times."""
+    return tuple(_own_row(run, missed[i], missed[len(runs) + i]) for i, run in enumerate(runs))
+
+
+def _own_row(run: Run, tpot: float, ttft: float) -> OwnRow:
+    d, w = run.deployment, run.deployment.workload
+    return OwnRow(
+        model=d.model.name,
+        device=d.hardware.device.name,
+        engine=d.engine.name,
+        version=d.engine.version,
+        format=d.engine.quantization or "",
+        load=float(np.asarray(w.concurrency)),
+        input_tokens=float(np.asarray(w.input_tokens)),
+        output_tokens=float(np.asarray(w.output_tokens)),
+        devices=d.hardware.count,
+        tpot=float(tpot),
+        ttft=float(ttft) if np.isfinite(ttft) else None,
+    )
+
+
+def _correction(runs: Sequence[Run], left: LeftOut) -> dict[str, Scales]:
+    """How corrections spread, from what fits without their group missed of the runs."""
+    groups = []
+    for group in sorted({run.group for run in runs}):
+        own = [i for i, run in enumerate(runs) if run.group == group]
+        groups.append(rows_of([runs[i] for i in own], left.tpot[own], left.ttft[own]))
+    return {str(time): scales for time, scales in learn(groups).items()}
 
 
 def _deployments(runs: Sequence[Run]) -> tuple[Measured, ...]:

@@ -22,16 +22,19 @@ BEARS = 0.002
 NOTHING = Fitted(estimates={}, covariance=np.zeros((0, 0)), residuals=())
 
 
-def with_pairs(fitted: Fitted | None, pairs: Sequence[Pair], *, neutral_ground: bool = False, without: str = "") -> Fitted:
-    """A fit with what pairs say beside it, the step's numbers as the absolute rows have them."""
+def with_pairs(
+    fitted: Fitted | None, pairs: Sequence[Pair], *, neutral_ground: bool = False, without: str = ""
+) -> tuple[Fitted, LeverFit | None]:
+    """A fit with what pairs say beside it, the step's numbers as the absolute rows have them; and the fit of the pairs."""
     before = fitted or NOTHING
     if not pairs:
-        return before
+        return before, None
     step: dict[str, Array | float] = {name: one.value for name, one in before.estimates.items()}
     parameters = tuple(p for p in of_pairs(pairs) if p.name not in step)
     if not neutral_ground:
         parameters = tuple(_known(p, without) for p in parameters)
-    return _joined(before, fit_pairs(pairs, lambda _: step, parameters))
+    found = fit_pairs(pairs, lambda _: step, parameters)
+    return _joined(before, found), found
 
 
 def _known(p: Parameter, without: str) -> Parameter:
@@ -75,6 +78,8 @@ def _joined(before: Fitted, found: LeverFit) -> Fitted:
         residuals=(*before.residuals, *_residuals(found)),
         deviations=before.deviations,
         deployments=before.deployments,
+        own=before.own,
+        correction=before.correction,
     )
 
 

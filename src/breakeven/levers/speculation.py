@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from breakeven import support
-from breakeven.efficiencies import table
+from breakeven.efficiencies import level, sigma_factor, table
 from breakeven.evaluator import Point, acceptance_known, evaluate
 from breakeven.ledger.draft import method_of
 from breakeven.lever import Candidate, Lever, Sigma, candidate, sigma_of
@@ -186,7 +186,8 @@ def sigma(d: Deployment, off: Point, on: Point) -> Sigma:
     square += _extrapolated(d) ** 2
     if on.shard.kernels["mlp"].name in ("int4", "int4_marlin", "nf4"):
         square += sigma_of("speculation", "weight_only_target", d) ** 2
-    return Sigma(step=square**0.5)
+    known_as = level(d.engine, d.hardware.device.family)
+    return Sigma(step=sigma_factor("speculation", known_as) * square**0.5)
 
 
 def _unproven(d: Deployment) -> bool:

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from breakeven.errors import InputError
 from breakeven.messages import Message
 from breakeven.origin.calibration_file import read_calibration
@@ -13,6 +15,7 @@ from breakeven.origin.layers import Given
 from breakeven.origin.values import word
 from breakeven.spec.calibration import Basis, Calibration, StepCurve
 from breakeven.spec.calibration_file import FEW, CalibrationFile, Curve, Measured
+from breakeven.spec.correction import TIMES, Place, Rows
 from breakeven.spec.deployment import Deployment
 from breakeven.spec.model import Model
 
@@ -41,7 +44,8 @@ def applied(document: CalibrationFile, d: Deployment, name: str) -> Calibration:
     measured = sum(len(curve.rows) for curve in curves if curve.model.name == d.model.name)
     deviations = document.residual.get(level(rows or measured), document.residual.get("none", {}))
     values |= {f"offset.{deviation}": value for deviation, value in deviations.items()}
-    return Calibration(values=values, curves=curves, basis=Basis(name=name, rows=document.made.rows, own_rows=rows or measured))
+    basis = Basis(name=name, rows=document.made.rows, own_rows=rows or measured)
+    return Calibration(values=values, curves=curves, own=_own(document, d), basis=basis)
 
 
 def level(own_rows: int) -> str:
@@ -51,6 +55,17 @@ def level(own_rows: int) -> str:
     ['none', 'few', 'few', 'deployment']
     """
     return "none" if own_rows == 0 else "few" if own_rows <= FEW else "deployment"
+
+
+def _own(document: CalibrationFile, d: Deployment) -> Rows | None:
+    """The rows of this very deployment; None where the file has none."""
+    rows = [row for row in document.own if (row.model, row.device, row.engine) == (d.model.name, d.hardware.device.name, d.engine.name)]
+    if not rows:
+        return None
+    logs = np.log([[row.load, row.input_tokens, row.output_tokens, row.devices] for row in rows])
+    place = Place(logs=logs, versions=tuple(row.version for row in rows), formats=tuple(row.format for row in rows))
+    missed = {time: np.array([np.nan if found is None else found for found in (getattr(row, time) for row in rows)]) for time in TIMES}
+    return Rows(place=place, residuals=missed)
 
 
 def _is_own(entry: Measured, d: Deployment) -> bool:

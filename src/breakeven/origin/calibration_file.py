@@ -20,10 +20,11 @@ from breakeven.spec.calibration_file import (
     FileRead,
     Made,
     Measured,
+    OwnRow,
     Parameter,
 )
 
-KEYS = ("schema", "made", "files", "parameters", "residual", "deployments", "curves")
+KEYS = ("schema", "made", "files", "parameters", "residual", "deployments", "curves", "own", "correction", "sigma")
 
 
 def read_calibration(path: Path) -> CalibrationFile:
@@ -45,6 +46,7 @@ def parse_calibration(table: Mapping[str, Any], name: str) -> CalibrationFile:
         residual=_residual(_table(table, "residual", where), f"{where}residual."),
         deployments=tuple(_measured(entry, place) for entry, place in _entries(table, "deployments", where)),
         curves=tuple(_curve(entry, place) for entry, place in _entries(table, "curves", where)),
+        own=tuple(_own(entry, place) for entry, place in _entries(table, "own", where)),
     )
 
 
@@ -148,6 +150,28 @@ def _measured(table: Mapping[str, Any], where: str) -> Measured:
         version=str(table.get("version", "")),
         rows=count(table["rows"], f"{where}rows"),
         values={name: _weight(value, f"{where}values.{name}") for name, value in values.items()},
+    )
+
+
+def _own(table: Mapping[str, Any], where: str) -> OwnRow:
+    names, numbers = ("model", "device", "engine"), ("load", "input_tokens", "output_tokens")
+    refuse_unknown(table, (*names, *numbers, "version", "format", "devices", "tpot", "ttft"), where)
+    _needed(table, (*names, *numbers), where)
+    model, device, engine = (word(table[name], f"{where}{name}") for name in names)
+    load, prompt, output = (positive(table[name], f"{where}{name}") for name in numbers)
+    tpot, ttft = (number(table[name], f"{where}{name}") if name in table else None for name in ("tpot", "ttft"))
+    return OwnRow(
+        model=model,
+        device=device,
+        engine=engine,
+        version=str(table.get("version", "")),
+        format=str(table.get("format", "")),
+        load=load,
+        input_tokens=prompt,
+        output_tokens=output,
+        devices=count(table.get("devices", 1), f"{where}devices"),
+        tpot=tpot,
+        ttft=ttft,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from breakeven.spec.correction import Rows
 from breakeven.spec.engine import Engine
 from breakeven.spec.model import Model
 from breakeven.stats import Array
@@ -43,5 +44,7 @@ class Calibration:
     values: Mapping[str, Array | float]
     """Arrays give arrays out, as everywhere: a fit evaluates all its candidates in one call."""
     curves: tuple[StepCurve, ...] = ()
+    own: Rows | None = None
+    """Rows that were measured on this very deployment, and what the numbers above missed of them."""
     basis: Basis | None = None
     """None where nobody has to be told, as inside a fit."""

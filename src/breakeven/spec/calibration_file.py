@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from breakeven.spec.correction import Scales
+
 CALIBRATION_SCHEMA: Final = "breakeven.calibration/1"
 LEVELS = ("none", "few", "deployment")
 """What is known of a deployment: no row of its own, one to ten, more."""
@@ -86,6 +88,34 @@ class Made:
 
 
 @dataclass(frozen=True, kw_only=True)
+class OwnRow:
+    """A row measured on a deployment: where it stands, and ln(measured/model) of its times with the numbers of the file."""
+
+    model: str
+    device: str
+    engine: str
+    version: str
+    format: str
+    load: float
+    input_tokens: float
+    output_tokens: float
+    devices: int
+    tpot: float | None = None
+    ttft: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeverSigma:
+    """A lever's own error for one kind of row: the deviation of ln gain, by how well the engine and the device are known."""
+
+    family: float
+    foreign: float
+    here: float
+    rows: int
+    groups: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class CalibrationFile:
     """A calibration as it is kept."""
 
@@ -96,3 +126,8 @@ class CalibrationFile:
     """Deviations by level of knowledge."""
     deployments: tuple[Measured, ...] = ()
     curves: tuple[Curve, ...] = ()
+    own: tuple[OwnRow, ...] = ()
+    correction: Mapping[str, Scales] = field(default_factory=dict)
+    """How far deployments lie from the numbers, and over which distances, for ``tpot`` and ``ttft``; of calibrations that are shipped."""
+    sigma: Mapping[str, Mapping[str, LeverSigma]] = field(default_factory=dict)
+    """Lever, kind of row, and its error; of calibrations that are shipped."""

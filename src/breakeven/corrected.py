@@ -1,0 +1,75 @@
+"""The times of a deployment as its own rows correct them: factors on the step and on the first token, drawn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from breakeven.adaptation import correction, shipped_scales
+from breakeven.demand import Demand
+from breakeven.draws import Draws
+from breakeven.efficiencies import Efficiencies
+from breakeven.spec.correction import Place, Rows, Time
+from breakeven.spec.deployment import Deployment
+from breakeven.stats import Array
+
+UNSTATED = 1.0
+"""Tokens of a prompt or an output that the workload does not state."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Factors:
+    """Of measured over model: common to all times of the deployment, and what the first token departs by beyond that."""
+
+    step: Array | float
+    first_token: Array | float
+
+
+def factors(d: Deployment, e: Efficiencies, load: Demand, draws: Draws, clients: Array | float | None) -> Factors:
+    """By the deployment's own rows where a calibration has them; else spread as deployments nobody has measured are.
+
+    ``clients`` are the requests in flight where rows correct the times, and None where there are none.
+    """
+    own = d.calibration.own if d.calibration is not None else None
+    if own is None or clients is None:
+        return _unmeasured(e, draws)
+    at = _place(d, load, own, clients)
+    step, step_deviation = _told(own, "tpot", at)
+    first, first_deviation = _told(own, "ttft", at)
+    beyond = np.sqrt(np.maximum(first_deviation**2 - step_deviation**2, 0.0))
+    return Factors(
+        step=np.exp(step + step_deviation * draws.normal("offset:tpot")),
+        first_token=np.exp(first - step + beyond * draws.normal("offset:ttft")),
+    )
+
+
+def _unmeasured(e: Efficiencies, draws: Draws) -> Factors:
+    between, within = (_beyond(getattr(e, f"ttft_{kind}"), getattr(e, f"tpot_{kind}")) for kind in ("between", "within"))
+    return Factors(
+        step=np.exp(e.tpot_between * draws.normal("offset:tpot") + e.tpot_within * draws.normal("within:tpot")),
+        first_token=np.exp(between * draws.normal("offset:ttft") + within * draws.normal("within:ttft")),
+    )
+
+
+def _beyond(whole: Array | float, part: Array | float) -> Array | float:
+    """The deviation that, beside one of ``part``, makes up one of ``whole``."""
+    return np.sqrt(np.maximum(whole**2 - part**2, 0.0))
+
+
+def _place(d: Deployment, load: Demand, own: Rows, clients: Array | float) -> Place:
+    """Where the deployment stands among its rows. Its format is that of the rows whatever a lever makes of it: a correction is common to
+    both arms and cancels between them."""
+    prompt, output = (UNSTATED if x is None else x for x in (load.input_tokens, load.output_tokens))
+    devices = d.hardware.count / max(d.replicas, 1)
+    columns = np.broadcast_arrays(*(np.ravel(np.log(np.maximum(x, 1e-3))) for x in (clients, prompt, output, devices)))
+    count = len(columns[0])
+    return Place(logs=np.stack(columns, axis=1), versions=(d.engine.version,) * count, formats=own.place.formats[:1] * count)
+
+
+def _told(own: Rows, time: Time, at: Place) -> tuple[Array, Array]:
+    scales = shipped_scales(time)
+    if scales is None:
+        return np.zeros(()), np.zeros(())
+    mean, deviation = correction(scales, own, time, at)
+    return (mean, deviation) if len(mean) > 1 else (mean[0], deviation[0])
