@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
-from breakeven import evaluator
+from breakeven import adaptation, efficiencies, evaluator
 from breakeven.draws import MEDIAN
 from breakeven.evaluator import Noise, Point
 from breakeven.measured.pair import Pair
@@ -27,6 +27,25 @@ def exchanged(by: Evaluate) -> Iterator[None]:
     finally:
         for module in modules:
             module.evaluate = own  # type: ignore[attr-defined]
+
+
+@contextmanager
+def nothing_shipped() -> Iterator[None]:
+    """While it lasts no shipped calibration is in force: they were made from the very rows that are to be left out."""
+    own = efficiencies.shipped
+    try:
+        _ship(dict)
+        yield
+    finally:
+        _ship(own)
+
+
+def _ship(by: Callable[[], Mapping[str, Mapping[str, object]]]) -> None:
+    for module in (efficiencies, adaptation):
+        module.shipped = by  # type: ignore[attr-defined]
+    remembered = (efficiencies.shipped_values, efficiencies._shipped, efficiencies.lever_sigma, efficiencies.sigma_factor)
+    for each in (*remembered, adaptation.shipped_scales):
+        each.cache_clear()
 
 
 def gain_by(pair: Pair, by: Evaluate) -> float:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from multiprocessing import get_context
 
 from accuracy import levers, serving
+from accuracy.exchange import nothing_shipped
 from breakeven.calibration.answer import Answer
 from breakeven.calibration.backtest import Backtest, backtest
 from breakeven.calibration.leave_out import LeftOut, fit_runs, leave_groups_out, neutral_kernels
@@ -32,20 +33,25 @@ _shared: list[Work] = []
 
 def levels(measured: Measured) -> dict[str, Backtest]:
     """Level to what is said of each row under it."""
+    shipped = backtest(measured)
+    with nothing_shipped():
+        parts = left_out(measured)
+    found = {"shipped": shipped}
+    for name in dict.fromkeys(name for part in parts for name in part):
+        found[name] = replace(shipped, rows=tuple(row for part in parts for row in part.get(name, ())), left_out="group")
+    return found
+
+
+def left_out(measured: Measured) -> list[Levels]:
+    """Everything that is answered by fits that have not seen it, in parts."""
     kernels = neutral_kernels()
     whole = fit_runs(measured.runs, constants=kernels)
     left = leave_groups_out(measured.runs, whole, constants=kernels)
     step = levers.Steps(left.values, {**kernels, **whole.values})
     fitted = fit_pairs([pair for pair in measured.pairs if levers.is_good(pair)], step)
     _shared[:] = [Work(measured=measured, left=left, fitted=fitted)]
-    jobs = [*levers.GROUP_OF, *range(serving.FOLDS)]
     with ProcessPoolExecutor(PROCESSORS, mp_context=get_context("fork")) as pool:
-        parts = list(pool.map(_job, jobs))
-    shipped = backtest(measured)
-    found = {"shipped": shipped}
-    for name in dict.fromkeys(name for part in parts for name in part):
-        found[name] = replace(shipped, rows=tuple(row for part in parts for row in part.get(name, ())), left_out="group")
-    return found
+        return list(pool.map(_job, [*levers.GROUP_OF, *range(serving.FOLDS)]))
 
 
 def _job(job: str | int) -> Levels:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
 
-from breakeven.efficiencies import prior_values
-from breakeven.kernels import kv_kernel, kv_names, weight_kernel, weight_names
+from breakeven.efficiencies import prior_values, shipped_values
+from breakeven.kernels import by_family, kv_kernel, kv_names, weight_kernel, weight_names
 from breakeven.spec.calibration import Calibration
 from breakeven.spec.deployment import Deployment
 from breakeven.stats import Array
@@ -36,12 +36,23 @@ class Part:
         return replace(d, calibration=Calibration(values=self.values))
 
 
+def _known() -> dict[str, float]:
+    """Every parameter that is shipped with a value of its own."""
+    return {**prior_values(), **shipped_values()}
+
+
+def _places(name: str, own: Iterable[str]) -> list[str]:
+    """Classes for which a kernel's quantity has a value of its own, in the catalogue or in a calibration."""
+    found = (each.removeprefix(f"{name}.") for each in shipped_values() if each.startswith(f"{name}."))
+    return sorted({*own, *found} - {"default"})
+
+
 def _off(section: str, names: tuple[str, ...], value: float) -> Iterator[tuple[str, float]]:
     """The values of parameters, and of the factors by engine on them."""
     for name in names:
         parameter = f"{section}.{name}"
         yield parameter, value
-        yield from ((factor, 1.0) for factor in prior_values() if factor.startswith("scale.") and factor.endswith(f".{parameter}"))
+        yield from ((factor, 1.0) for factor in _known() if factor.startswith("scale.") and factor.endswith(f".{parameter}"))
 
 
 def _weight_kernels(*quantities: str) -> Iterator[tuple[str, float]]:
@@ -50,15 +61,16 @@ def _weight_kernels(*quantities: str) -> Iterator[tuple[str, float]]:
         kernel = weight_kernel(name)
         for each in quantities:
             yield f"weights.{name}.{each}", 1.0
-            yield from ((f"weights.{name}.{each}.{family}", 1.0) for family in getattr(kernel, each) if family != "default")
-        if "phi" in quantities and kernel.phi_experts is not None:
+            yield from ((f"weights.{name}.{each}.{family}", 1.0) for family in _places(f"weights.{name}.{each}", getattr(kernel, each)))
+        if "phi" in quantities and (kernel.phi_experts is not None or f"weights.{name}.phi_experts" in shipped_values()):
             yield f"weights.{name}.phi_experts", 1.0
 
 
 def _kv_kernels() -> Iterator[tuple[str, float]]:
     for name in kv_names():
         yield from ((f"kv.{name}.{each}", value) for each, value in (("phi", 1.0), ("phi_narrow", 1.0), ("layer_s", 0.0), ("prefill", 1.0)))
-        yield from ((f"kv.{name}.layer_s.{engine}", 0.0) for engine in kv_kernel(name).layer_s_by_engine)
+        engines = _places(f"kv.{name}.layer_s", kv_kernel(name).layer_s_by_engine)
+        yield from ((f"kv.{name}.layer_s.{engine}", 0.0) for engine in engines)
 
 
 @cache
@@ -84,23 +96,30 @@ def parts() -> tuple[Part, ...]:
     return tuple(Part(name=name, title=title, values=values) for name, title, values in found)
 
 
-def shipped(name: str) -> float:
-    """The value of a parameter as it is shipped."""
+def in_force(name: str) -> float:
+    """The value of a parameter as it is shipped; a kernel's value for all devices, once fitted, stands for each of them."""
     kind, _, rest = name.partition(".")
-    if kind not in ("weights", "kv"):
-        return prior_values()[name]
+    if name in _known():
+        return _known()[name]
     family, quantity, *place = rest.split(".")
-    value = getattr((weight_kernel if kind == "weights" else kv_kernel)(family), quantity)
+    base = f"{kind}.{family}.{quantity}"
+    if place and base in shipped_values():
+        return shipped_values()[base]
+    kernel = weight_kernel(family) if kind == "weights" else kv_kernel(family)
+    if quantity == "delta_decode" and kernel.delta_decode_range is not None:  # type: ignore[union-attr]
+        low, high = kernel.delta_decode_range  # type: ignore[union-attr]
+        return float((low * high) ** 0.5)
     if quantity == "layer_s" and place:
-        value = kv_kernel(family).layer_s_by_engine[place[0]]
-    return float(value[place[0] if place else "default"] if isinstance(value, Mapping) else value)
+        return float(kv_kernel(family).layer_s_by_engine.get(place[0], kv_kernel(family).layer_s))
+    value = getattr(kernel, quantity)
+    return float(by_family(value, place[0] if place else "default") if isinstance(value, Mapping) else value)
 
 
 @cache
 def stacked() -> Calibration:
     """All parts side by side: the n-th element of every value is that of the n-th part, so that one call evaluates all."""
     names = dict.fromkeys(name for part in parts() for name in part.values)
-    return Calibration(values={name: np.array([float(part.values.get(name, shipped(name))) for part in parts()]) for name in names})
+    return Calibration(values={name: np.array([float(part.values.get(name, in_force(name))) for part in parts()]) for name in names})
 
 
 @cache

@@ -8,12 +8,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from breakeven.adaptation import TIMES, Rows, Scales, Time, correction
+from breakeven.adaptation import correction
 from breakeven.calibration.adapt import QUANTILE, learn, rows_of
 from breakeven.calibration.answer import SERVING, Answer, Estimate
 from breakeven.calibration.leave_out import LeftOut
 from breakeven.measured.run import Run
 from breakeven.measured.twins import settings
+from breakeven.spec.correction import TIMES, Rows, Scales, Time
 from breakeven.stats import Array
 
 KNOWN = (1, 3, 5, 10)
