@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from math import exp
 
 import numpy as np
 
-from breakeven.calibration.answer import Answer, calibrated, sigma
+from breakeven.calibration.answer import Answer, calibrated
 from breakeven.calibration.backtest import Backtest, backtest
 from breakeven.calibration.evidence import Values
+from breakeven.calibration.lever_errors import misses, source_of
 from breakeven.calibration.lever_fit import LeverFit, leave_pairs_out
-from breakeven.calibration.sigmas import Miss, drawn, left_out_sigmas
+from breakeven.calibration.sigmas import Miss, factor, sigma_for
 from breakeven.calibration.summary import WEAK
-from breakeven.draws import Draws
+from breakeven.efficiencies import FACTOR
 from breakeven.measured.files import Measured
 from breakeven.measured.pair import Pair
 from breakeven.measured.run import Run
@@ -24,7 +26,7 @@ from breakeven.stats import Q95
 
 GROUP_OF: Mapping[str, Callable[[Pair], str]] = {
     "left_out": lambda pair: pair.group,
-    "source_left_out": lambda pair: pair.group.split("::")[0],
+    "source_left_out": source_of,
 }
 
 
@@ -70,27 +72,38 @@ def level(measured: Measured, fitted: LeverFit, name: str) -> Backtest:
 def with_intervals(
     found: Backtest, pairs: Sequence[Pair], calibration: Callable[[Pair], Calibration], group_of: Callable[[Pair], str]
 ) -> tuple[Answer, ...]:
-    """Answers of good rows with the intervals that the misses of other groups tell."""
+    """Answers of good rows with the intervals that the misses of other groups tell, as the product takes those that are shipped."""
     by_place = {pair.where: pair for pair in pairs if is_good(pair)}
     some = [(answer, by_place[answer.where]) for answer in found.rows if answer.where in by_place and answer.gain is not None]
-    draws = Draws(found.draws, found.seed)
-    misses = [miss(answer, pair, calibration(pair), group_of(pair), draws) for answer, pair in some]
-    half = Q95 * np.hypot([each.drawn for each in misses], left_out_sigmas(misses))
-    told = {answer.where: widened(answer, float(np.exp(each))) for (answer, _), each in zip(some, half, strict=True)}
+    under = [replace(pair, off=calibrated(pair.off, calibration(pair)), on=calibrated(pair.on, calibration(pair))) for _, pair in some]
+    predicted = np.log([answer.gain.predicted for answer, _ in some if answer.gain is not None])
+    left = [replace(each, group=group_of(pair)) for each, pair in zip(misses(under, predicted), under, strict=True)]
+    told = {
+        answer.where: widened(answer, half_width(each, error)) for (answer, _), each, error in zip(some, left, errors(left), strict=True)
+    }
     return tuple(told.get(answer.where, answer) for answer in found.rows)
 
 
-def miss(answer: Answer, pair: Pair, calibration: Calibration, group: str, draws: Draws) -> Miss:
-    """What a left-out row tells of its lever's own error."""
-    under = replace(pair, off=calibrated(pair.off, calibration), on=calibrated(pair.on, calibration))
-    error = 0.0 if answer.gain is None else answer.gain.log_error
-    row = pair.sigma_row or pair.regime
-    return Miss(lever=pair.lever, row=row, group=group, error=error, drawn=drawn(under, draws), stated=float(sigma(under).step))
+def half_width(miss: Miss, error: float) -> float:
+    """Half of the 90 % interval of ln gain: what is drawn, and the lever's own error of the part that it changes."""
+    return float(Q95 * np.sqrt(miss.drawn**2 + miss.floor**2 + (error * miss.share) ** 2))
 
 
-def widened(answer: Answer, factor: float) -> Answer:
-    """An answer with its interval a factor either way."""
+def errors(left: Sequence[Miss]) -> list[float]:
+    """For every row the error that the other groups tell."""
+    known: dict[tuple[str, str, str, float], float] = {}
+    for miss in left:
+        key = (miss.lever, miss.row, miss.group, miss.stated)
+        if key not in known:
+            others = [other for other in left if other.group != miss.group]
+            same = [other for other in others if (other.lever, other.row) == (miss.lever, miss.row)]
+            known[key] = miss.stated * factor(same) if miss.row == FACTOR and same else sigma_for(miss, others)
+    return [known[miss.lever, miss.row, miss.group, miss.stated] for miss in left]
+
+
+def widened(answer: Answer, half: float) -> Answer:
+    """An answer with an interval of so much of the logarithm either way."""
     if answer.gain is None:
         return answer
     gain = answer.gain
-    return replace(answer, gain=replace(gain, low=gain.predicted / factor, high=gain.predicted * factor))
+    return replace(answer, gain=replace(gain, low=gain.predicted * exp(-half), high=gain.predicted * exp(half)))
