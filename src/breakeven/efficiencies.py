@@ -28,6 +28,7 @@ class Efficiencies:
     bandwidth_experts: Array | float
     bandwidth_kv: Array | float
     mfu_decode: Array | float
+    mfu_decode_experts: Array | float
     layer_s: Array | float
     mla_layer_s: Array | float
     moe_layer_s: Array | float
@@ -124,7 +125,9 @@ def shipped_values(without: str = "") -> Mapping[str, float]:
 
 def fitted_values(calibration: Calibration | None) -> Mapping[str, Array | float]:
     """What was fitted: as shipped, and over it what a calibration of the user's found."""
-    return shipped_values() if calibration is None else {**shipped_values(), **calibration.values}
+    if calibration is None:
+        return shipped_values()
+    return calibration.values if calibration.alone else {**shipped_values(), **calibration.values}
 
 
 def shipped_rows(engine: Engine, family: str) -> int:

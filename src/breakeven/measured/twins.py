@@ -16,7 +16,8 @@ from breakeven.stats import Value
 
 SHEET = Calibration(
     values={
-        **dict.fromkeys(("step.bandwidth_dense", "step.bandwidth_experts", "step.bandwidth_kv", "step.mfu_decode"), 1.0),
+        **dict.fromkeys(("step.bandwidth_dense", "step.bandwidth_experts", "step.bandwidth_kv"), 1.0),
+        **dict.fromkeys(("step.mfu_decode", "step.mfu_decode_experts"), 1.0),
         **dict.fromkeys(("prefill.mfu_dense", "prefill.mfu_experts", "prefill.mfu_attention"), 1.0),
         **dict.fromkeys(("step.layer_s", "step.mla_layer_s", "step.moe_layer_s", "step.sequence_s", "step.host_s"), 1e-12),
         "prefill.interference": 1e-12,
