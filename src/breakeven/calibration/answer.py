@@ -14,7 +14,7 @@ from breakeven.efficiencies import level
 from breakeven.errors import BreakevenError
 from breakeven.evaluator import Noise, evaluate
 from breakeven.judge import interval, noise_of
-from breakeven.lever import Lever, Sigma, sigma_of
+from breakeven.lever import Lever, Sigma, in_part, sigma_of
 from breakeven.measured.pair import Pair
 from breakeven.measured.row import NotUnderstood
 from breakeven.measured.run import Run
@@ -135,6 +135,7 @@ def sigma(pair: Pair) -> Sigma:
     """The lever's own model-form sigma between a pair's arms: the row of the table that the pair names, else as the lever tells it."""
     if pair.sigma_row:
         found = sigma_of(pair.lever, pair.sigma_row, pair.on)
+        found = found if pair.exposure is None else in_part(found, pair.exposure)
         return Sigma(step=found, prefill=found)
     lever: Lever = registry.module("levers", pair.lever).LEVER
     return lever.sigma(pair.on, evaluate(pair.off, exact=False), evaluate(pair.on, exact=False))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from breakeven.calibration.lever_fit import LeverFit, leave_pairs_out
 from breakeven.calibration.sigmas import FEWEST_GROUPS, Miss, covering, drawn, factor, sigma_for
 from breakeven.draws import Draws
 from breakeven.efficiencies import FACTOR, level, sigma_factor, table
+from breakeven.lever import FLOOR
 from breakeven.measured.pair import Pair
 from breakeven.spec.calibration_file import LeverSigma
 from breakeven.stats import Array
@@ -43,6 +45,8 @@ def misses(pairs: Sequence[Pair], predicted: Array) -> list[Miss]:
             error=float(np.log(pair.measured) - predicted[i]),
             drawn=drawn(pair, DRAWN),
             stated=stated(pair),
+            share=1.0 if pair.exposure is None else pair.exposure,
+            floor=0.0 if pair.exposure is None else FLOOR,
         )
         for i, pair in enumerate(pairs)
     ]
@@ -75,7 +79,7 @@ def _error(own: Sequence[Miss], of: Sequence[Miss]) -> float:
 
 
 def _with(miss: Miss, error: float) -> Miss:
-    return Miss(lever=miss.lever, row=miss.row, group=miss.group, error=error, drawn=miss.drawn, stated=miss.stated)
+    return replace(miss, error=error)
 
 
 def _within(left: Sequence[Miss]) -> list[Miss]:

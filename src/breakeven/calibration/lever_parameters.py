@@ -26,8 +26,12 @@ def expanded(values: Mapping[str, object]) -> dict[str, object]:
 
 
 def names_of(pair: Pair) -> frozenset[str]:
-    """The parameters that a pair's two arms go through."""
-    return frozenset(name for d in (pair.off, pair.on) for name in _of_deployment(d))
+    """The parameters that a pair tells of: those of what differs between its arms, and of the class of engine that both run on.
+
+    A kernel that both arms run is in both times: what a gain misses then is no news of the kernel.
+    """
+    off, on = (frozenset(_of_deployment(d)) for d in (pair.off, pair.on))
+    return (off ^ on) | {name for name in off & on if name.startswith("scale.")}
 
 
 def _of_deployment(d: Deployment) -> Iterable[str]:

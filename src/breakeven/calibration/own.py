@@ -114,8 +114,8 @@ def _estimate(p: Parameter, ln: float, variance: float, rows: int) -> Estimate:
     half, before = Q95 * variance**0.5, Q95 * p.deviation
     return Estimate(
         value=exp(ln),
-        low=exp(ln - half),
-        high=exp(ln + half),
+        low=min(max(exp(ln - half), p.low), exp(ln)),
+        high=max(min(exp(ln + half), p.high), exp(ln)),
         prior=p.centre,
         prior_low=p.centre * exp(-before),
         prior_high=p.centre * exp(before),

@@ -32,6 +32,11 @@ class Miss:
     error: float
     drawn: float
     stated: float
+    """Of the prior's table, before its share."""
+    share: float = 1.0
+    """Of what was measured, the part that the error applies to."""
+    floor: float = 0.0
+    """An error that is there beside it."""
 
 
 def drawn(pair: Pair, draws: Draws) -> float:
@@ -45,11 +50,11 @@ def drawn(pair: Pair, draws: Draws) -> float:
 
 def covering(misses: Sequence[Miss]) -> float:
     """The sigma of rows that err alike (bisection); n rows of one group, which go together, weigh as √n different ones."""
-    error, spread = (np.array([getattr(miss, name) for miss in misses]) for name in ("error", "drawn"))
+    error, spread, floor, share = (np.array([getattr(miss, name) for miss in misses]) for name in ("error", "drawn", "floor", "share"))
     weight = _weight(misses)
 
     def covered(sigma: float) -> float:
-        inside = np.abs(error) <= Q95 * np.sqrt(spread**2 + sigma**2)
+        inside = np.abs(error) <= Q95 * np.sqrt(spread**2 + floor**2 + (sigma * share) ** 2)
         return float((weight * inside).sum() / weight.sum())
 
     return _least(covered)
@@ -57,11 +62,12 @@ def covering(misses: Sequence[Miss]) -> float:
 
 def factor(misses: Sequence[Miss]) -> float:
     """The factor on the stated sigmas that rows of several kinds need together."""
-    error, spread, stated = (np.array([getattr(miss, name) for miss in misses]) for name in ("error", "drawn", "stated"))
+    names = ("error", "drawn", "floor", "share", "stated")
+    error, spread, floor, share, stated = (np.array([getattr(miss, name) for miss in misses]) for name in names)
     weight = _weight(misses)
 
     def covered(times: float) -> float:
-        inside = np.abs(error) <= Q95 * np.sqrt(spread**2 + (times * stated) ** 2)
+        inside = np.abs(error) <= Q95 * np.sqrt(spread**2 + floor**2 + (times * stated * share) ** 2)
         return float((weight * inside).sum() / weight.sum())
 
     return _least(covered, high=20.0)

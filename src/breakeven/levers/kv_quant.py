@@ -10,7 +10,8 @@ from breakeven import support
 from breakeven.evaluator import Point
 from breakeven.kernels import kv_format, kv_names
 from breakeven.ledger import bandwidth
-from breakeven.lever import DRAFTING, Candidate, Lever, Sigma, candidate, sigma_of
+from breakeven.ledger.step import parts
+from breakeven.lever import DRAFTING, FLOOR, Candidate, Lever, Sigma, candidate, in_part, sigma_of
 from breakeven.messages import Message
 from breakeven.spec.deployment import Deployment
 from breakeven.statement import limited_by, read_bytes
@@ -44,18 +45,34 @@ def remove(d: Deployment) -> Deployment:
     return replace(d, engine=replace(d.engine, kv_cache_dtype="bf16"))
 
 
+HARDWARE, NARROW = "kv_hardware", "kv_narrow"
+IN_PART = (HARDWARE, NARROW)
+"""Rows of formats that the attention kernel itself reads: only its time changes, and heads narrower than 128 are known worse."""
+
+
 def sigma_row(d: Deployment, off: Point, on: Point) -> str:
     """The row of the sigma table: hardware formats are well known; formats unpacked in software are not; gains by room a little less."""
     row = on.shard.kv.sigma
+    if row == HARDWARE and on.shard.narrow_heads:
+        row = NARROW
     if limited_by(off) != "kv_pool":
         return row
     return max(("capacity_bound", row), key=lambda name: sigma_of("kv_quant", name, d))
 
 
 def sigma(d: Deployment, off: Point, on: Point) -> Sigma:
-    """Of the row that applies, on steps and prompts alike."""
-    found = sigma_of("kv_quant", sigma_row(d, off, on), d)
-    return Sigma(step=found, prefill=found)
+    """Of the row that applies; of formats that hardware reads, in so far as attention has a part in the step."""
+    row = sigma_row(d, off, on)
+    found = sigma_of("kv_quant", row, d)
+    return Sigma(step=in_part(found, exposure(row, off)), prefill=FLOOR) if row in IN_PART else Sigma(step=found, prefill=found)
+
+
+def exposure(row: str, off: Point) -> float:
+    """The share of the plain step that a row's error applies to: attention's, where only its reads change."""
+    if row not in IN_PART:
+        return 1.0
+    pieces = parts(off.cost, off.batch)
+    return float(np.median(np.asarray(pieces["attention"]) / sum(pieces.values(), 0.0)))
 
 
 def because(d: Deployment, off: Point, on: Point) -> tuple[Message, ...]:

@@ -46,6 +46,8 @@ class Arms:
     speed: Speed
     regime: str
     sigma_row: str = ""
+    exposure: float | None = None
+    """The part of what is measured that the lever's error applies to, where that is not the step's; None leaves it to the lever."""
     notes: Mapping[str, Message] = field(default_factory=dict)
 
 

@@ -44,6 +44,8 @@ class Pair:
     """Why the row is kept out of fits (a contradictory ratio, a duplicate); it is answered all the same."""
     sigma_row: str = ""
     """Row of the lever's model-form sigma that applies; empty where the lever takes several together and tells it itself."""
+    exposure: float | None = None
+    """The share of what is measured that the row's error applies to; None where the lever's error is that of the whole."""
     notes: Mapping[str, Message] = field(default_factory=dict)
     """What was understood of each field, and what was assumed, as said to the reader."""
 

@@ -28,6 +28,7 @@ def pair_of(row: Row) -> Pair:
         off, on = evaluate(arms.off), evaluate(arms.on)
         check_runs(arms, off, on)
         sigma_row = arms.sigma_row or _sigma_row(levers[0], arms.on, off, on)
+        exposure = _exposure(levers[0], sigma_row, off) if arms.exposure is None else arms.exposure
     except BreakevenError as error:
         raise NotUnderstood(error.message) from error
     regime = arms.regime if len(levers) == 1 else "levers together"
@@ -43,6 +44,7 @@ def pair_of(row: Row) -> Pair:
         on=arms.on,
         speed=arms.speed,
         sigma_row=sigma_row,
+        exposure=exposure,
         notes=r.notes,
     )
 
@@ -70,6 +72,12 @@ def _sigma_row(lever: str, d: Deployment, off: Point, on: Point) -> str:
     """The row of its table that a lever takes; empty where it takes several together."""
     module = registry.module("levers", lever)
     return str(module.sigma_row(d, off, on)) if hasattr(module, "sigma_row") else ""
+
+
+def _exposure(lever: str, row: str, off: Point) -> float | None:
+    """The share of the step that a row's error applies to, of levers that change a part of it; None of the others."""
+    module = registry.module("levers", lever)
+    return float(module.exposure(row, off)) if row in getattr(module, "IN_PART", ()) else None
 
 
 def gain_of(r: Reading) -> float:

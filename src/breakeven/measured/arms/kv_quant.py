@@ -20,7 +20,7 @@ def arms(r: Reading, also: Loaded) -> Arms:
     metric = r.metric()
     if metric.kind == "itl_slope":
         off, on = (under(arm, batch=1.0, context_tokens=speeds.SLOPE_TO) for arm in (off, on))
-        return Arms(off=off, on=on, speed=speeds.context_slope, regime="traffic")
+        return Arms(off=off, on=on, speed=speeds.context_slope, regime="traffic", exposure=1.0)
     if metric.kind == "itl_intercept":
         off, on = (under(arm, batch=1.0, context_tokens=0.0) for arm in (off, on))
         return Arms(off=off, on=on, speed=speeds.DECODE, regime="traffic")
