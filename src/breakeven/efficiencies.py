@@ -123,8 +123,14 @@ def shipped_values(without: str = "") -> Mapping[str, float]:
 
 
 def fitted_values(calibration: Calibration | None) -> Mapping[str, Array | float]:
-    """What was fitted: as shipped, and over it what a calibration of the user's found."""
-    return shipped_values() if calibration is None else {**shipped_values(), **calibration.values}
+    """What was fitted: as shipped, and over it what a calibration of the user's found.
+
+    A number for all stands for every one: what is shipped of single classes (``weights.fp8.phi.hopper``) was not fitted with it.
+    """
+    if calibration is None:
+        return shipped_values()
+    given = calibration.values
+    return {**{name: value for name, value in shipped_values().items() if name.rpartition(".")[0] not in given}, **given}
 
 
 def shipped_rows(engine: Engine, family: str) -> int:
