@@ -10,7 +10,7 @@ from breakeven.adaptation import correction, shipped_scales
 from breakeven.demand import Demand
 from breakeven.draws import Draws
 from breakeven.efficiencies import Efficiencies
-from breakeven.spec.correction import Place, Rows, Time
+from breakeven.spec.correction import Place, Rows
 from breakeven.spec.deployment import Deployment
 from breakeven.stats import Array
 
@@ -32,11 +32,12 @@ def factors(d: Deployment, e: Efficiencies, load: Demand, draws: Draws, clients:
     ``clients`` are the requests in flight where rows correct the times, and None where there are none.
     """
     own = d.calibration.own if d.calibration is not None else None
-    if own is None or clients is None:
+    spread = shipped_scales("tpot"), shipped_scales("ttft")
+    if own is None or clients is None or spread[0] is None or spread[1] is None:
         return _unmeasured(e, draws)
-    at = _place(d, load, own, clients)
-    step, step_deviation = _told(own, "tpot", at)
-    first, first_deviation = _told(own, "ttft", at)
+    at, shape = _place(d, load, own, clients)
+    step, step_deviation = (x.reshape(shape) for x in correction(spread[0], own, "tpot", at))
+    first, first_deviation = (x.reshape(shape) for x in correction(spread[1], own, "ttft", at))
     beyond = np.sqrt(np.maximum(first_deviation**2 - step_deviation**2, 0.0))
     return Factors(
         step=np.exp(step + step_deviation * draws.normal("offset:tpot")),
@@ -57,19 +58,12 @@ def _beyond(whole: Array | float, part: Array | float) -> Array | float:
     return np.sqrt(np.maximum(whole**2 - part**2, 0.0))
 
 
-def _place(d: Deployment, load: Demand, own: Rows, clients: Array | float) -> Place:
-    """Where the deployment stands among its rows. Its format is that of the rows whatever a lever makes of it: a correction is common to
-    both arms and cancels between them."""
+def _place(d: Deployment, load: Demand, own: Rows, clients: Array | float) -> tuple[Place, tuple[int, ...]]:
+    """Where the deployment stands among its rows, and the shape of its loads. Its format is that of the rows whatever a lever makes of it:
+    a correction is common to both arms and cancels between them."""
     prompt, output = (UNSTATED if x is None else x for x in (load.input_tokens, load.output_tokens))
     devices = d.hardware.count / max(d.replicas, 1)
-    columns = np.broadcast_arrays(*(np.ravel(np.log(np.maximum(x, 1e-3))) for x in (clients, prompt, output, devices)))
-    count = len(columns[0])
-    return Place(logs=np.stack(columns, axis=1), versions=(d.engine.version,) * count, formats=own.place.formats[:1] * count)
-
-
-def _told(own: Rows, time: Time, at: Place) -> tuple[Array, Array]:
-    scales = shipped_scales(time)
-    if scales is None:
-        return np.zeros(()), np.zeros(())
-    mean, deviation = correction(scales, own, time, at)
-    return (mean, deviation) if len(mean) > 1 else (mean[0], deviation[0])
+    columns = np.broadcast_arrays(*(np.log(np.maximum(x, 1e-3)) for x in (clients, prompt, output, devices)))
+    count = columns[0].size
+    logs = np.stack([np.ravel(column) for column in columns], axis=1)
+    return Place(logs=logs, versions=(d.engine.version,) * count, formats=own.place.formats[:1] * count), columns[0].shape

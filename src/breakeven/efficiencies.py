@@ -124,10 +124,16 @@ def shipped_values(without: str = "") -> Mapping[str, float]:
 
 
 def fitted_values(calibration: Calibration | None) -> Mapping[str, Array | float]:
-    """What was fitted: as shipped, and over it what a calibration of the user's found."""
+    """What was fitted: as shipped, and over it what a calibration of the user's found.
+
+    A number for all stands for every one: what is shipped of single classes (``weights.fp8.phi.hopper``) was not fitted with it.
+    """
     if calibration is None:
         return shipped_values()
-    return calibration.values if calibration.alone else {**shipped_values(), **calibration.values}
+    given = calibration.values
+    if calibration.alone:
+        return given
+    return {**{name: value for name, value in shipped_values().items() if name.rpartition(".")[0] not in given}, **given}
 
 
 def shipped_rows(engine: Engine, family: str) -> int:

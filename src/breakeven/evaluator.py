@@ -202,7 +202,7 @@ def _in_flight(d: Deployment, load: Demand) -> Array | float | None:
     if load.mode != "open":
         return load.clients if load.mode == "closed" else load.batch
     plain = replace(d, calibration=replace(d.calibration, own=None))
-    return float(np.median(evaluate(plain, exact=False).batch)) + 1.0
+    return np.asarray(evaluate(plain, exact=False).batch) + 1.0
 
 
 def _prompts(d: Deployment, s: Shard, e: Efficiencies, load: Demand, factor: Array | float, residual: Array | float) -> Prompts:

@@ -58,6 +58,15 @@ def test_a_shipped_kernel_is_the_kernel() -> None:
     assert api.evaluate(d).shard.kernels["mlp"].phi["default"] == 0.5
 
 
+def test_a_users_number_for_all_stands_over_what_is_shipped_of_single_classes(monkeypatch) -> None:
+    known = {"weights.fp8.phi": 0.9, "weights.fp8.phi.hopper": 0.5, "weights.fp8.phi_experts": 0.7, "kv.fp8.layer_s.trtllm": 1e-6}
+    monkeypatch.setattr(efficiencies, "shipped_values", lambda without="": known)
+    found = efficiencies.fitted_values(Calibration(values={"weights.fp8.phi": 0.8}))
+    assert found == {"weights.fp8.phi": 0.8, "weights.fp8.phi_experts": 0.7, "kv.fp8.layer_s.trtllm": 1e-6}
+    assert efficiencies.fitted_values(Calibration(values={"weights.fp8.phi.hopper": 0.6}))["weights.fp8.phi"] == 0.9
+    assert efficiencies.fitted_values(None) == known
+
+
 @pytest.mark.usefixtures("one_shipped")
 def test_the_page_counts_the_public_runs_of_this_engine_on_this_family() -> None:
     assert text(how_sure(deployment())) == "engine calibrated on 441 public runs of this family; your own: none (`breakeven calibrate`)"
