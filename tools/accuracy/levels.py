@@ -45,10 +45,10 @@ def levels(measured: Measured) -> dict[str, Backtest]:
 def left_out(measured: Measured) -> list[Levels]:
     """Everything that is answered by fits that have not seen it, in parts."""
     kernels = neutral_kernels()
-    whole = fit_runs(measured.runs, constants=kernels)
-    left = leave_groups_out(measured.runs, whole, constants=kernels)
+    whole = fit_runs(measured.runs, constants=kernels, alone=True)
+    left = leave_groups_out(measured.runs, whole, constants=kernels, alone=True)
     step = levers.Steps(left.values, {**kernels, **whole.values})
-    fitted = fit_pairs([pair for pair in measured.pairs if levers.is_good(pair)], step)
+    fitted = fit_pairs([pair for pair in measured.pairs if levers.is_good(pair)], step, alone=True)
     _shared[:] = [Work(measured=measured, left=left, fitted=fitted)]
     with ProcessPoolExecutor(PROCESSORS, mp_context=get_context("fork")) as pool:
         return list(pool.map(_job, [*levers.GROUP_OF, *range(serving.FOLDS)]))

@@ -12,7 +12,8 @@ from breakeven.calibration.answer import Answer, calibrated
 from breakeven.calibration.backtest import Backtest, backtest
 from breakeven.calibration.evidence import Values
 from breakeven.calibration.lever_errors import misses, source_of
-from breakeven.calibration.lever_fit import LeverFit, leave_pairs_out
+from breakeven.calibration.lever_fit import LeverFit, leave_pairs_out, told
+from breakeven.calibration.lever_parameters import names_of
 from breakeven.calibration.sigmas import Miss, factor, sigma_for
 from breakeven.calibration.summary import WEAK
 from breakeven.efficiencies import FACTOR
@@ -54,14 +55,14 @@ def level(measured: Measured, fitted: LeverFit, name: str) -> Backtest:
     """All pairs under one of the levels; those that are in no fit by the fit of all, or without their group where it has one."""
     group_of = GROUP_OF[name]
     _, found = leave_pairs_out(fitted, group_of)
-    made: dict[tuple[str, str], Calibration] = {}
+    made: dict[tuple[str, str, frozenset[str]], Calibration] = {}
 
     def calibration(row: Run | Pair) -> Calibration:
         if isinstance(row, Run):
             raise TypeError(row.where)
-        key = (group_of(row), group_of_run(row.off))
+        key = (group_of(row), group_of_run(row.off), names_of(row))
         if key not in made:
-            made[key] = Calibration(values={**fitted.step(row), **found.get(key[0], fitted.values)})
+            made[key] = Calibration(values={**fitted.step(row), **told(row, found.get(key[0], fitted.values))}, alone=True)
         return made[key]
 
     pairs = measured.only(lambda row: isinstance(row, Pair))
