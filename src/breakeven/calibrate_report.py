@@ -34,6 +34,7 @@ TERMS: Mapping[str, tuple[str, int]] = {
     "step.bandwidth_experts": ("W_x·cov/(BW·η_x)", -1),
     "step.bandwidth_kv": ("b·K(c)/(BW·η_kv)", -1),
     "step.mfu_decode": ("2·N·n/(F·η_f)", -1),
+    "step.mfu_decode_experts": ("2·N_x·n/(F·η_fx)", -1),
     "step.layer_s": ("L·t_layer", 1),
     "step.mla_layer_s": ("L·t_mla", 1),
     "step.moe_layer_s": ("L_moe·t_x", 1),

@@ -28,6 +28,7 @@ class Efficiencies:
     bandwidth_experts: Array | float
     bandwidth_kv: Array | float
     mfu_decode: Array | float
+    mfu_decode_experts: Array | float
     layer_s: Array | float
     mla_layer_s: Array | float
     moe_layer_s: Array | float
@@ -130,6 +131,8 @@ def fitted_values(calibration: Calibration | None) -> Mapping[str, Array | float
     if calibration is None:
         return shipped_values()
     given = calibration.values
+    if calibration.alone:
+        return given
     return {**{name: value for name, value in shipped_values().items() if name.rpartition(".")[0] not in given}, **given}
 
 

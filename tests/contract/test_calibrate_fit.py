@@ -131,7 +131,7 @@ def test_pairs_of_a_lever_start_from_what_is_known_of_their_kernels_and_move_whe
     """Where the gain is what the model has, nothing moves; where fp8 gains less than it should, fp8 is a worse kernel than was thought."""
     pairs = [pair for pair in read([root / "examples/measured-cases.csv"]).sound.pairs if pair.lever == "weight_quant"]
     as_known = [replace(pair, measured=float(pair.gain(MEDIAN, Noise()))) for pair in pairs]
-    same, worse = with_pairs(None, as_known), with_pairs(None, [replace(pair, measured=pair.measured * 0.8) for pair in as_known])
+    same, worse = with_pairs(None, as_known)[0], with_pairs(None, [replace(pair, measured=pair.measured * 0.8) for pair in as_known])[0]
     assert same.estimates["weights.fp8.phi"].value == pytest.approx(same.estimates["weights.fp8.phi"].prior, rel=0.01)
     assert worse.estimates["weights.fp8.phi"].value < 0.98 * same.estimates["weights.fp8.phi"].value
     assert {row.quantity for row in worse.residuals} == {"gain"}
@@ -139,8 +139,8 @@ def test_pairs_of_a_lever_start_from_what_is_known_of_their_kernels_and_move_whe
 
 def test_what_pairs_say_stands_beside_what_rows_say(root) -> None:
     timed, pairs = fit_own(SWEEP), read([root / "examples/measured-cases.csv"]).sound.pairs
-    both = with_pairs(timed, pairs)
+    both, _ = with_pairs(timed, pairs)
     assert both.covariance.shape == (len(both.estimates),) * 2
     assert {name: both.estimates[name] for name in timed.estimates} == dict(timed.estimates)
     assert len(both.residuals) == len(timed.residuals) + len(pairs)
-    assert with_pairs(timed, ()) is timed
+    assert with_pairs(timed, ())[0] is timed

@@ -114,7 +114,7 @@ def test_a_huge_batch_is_bound_by_compute(build) -> None:
 def test_a_huge_batch_of_a_mixture_computes_only_the_experts_chosen(build) -> None:
     d = build("qwen3-30b-a3b", "h100-sxm", batch=1e7, context_tokens=1.0)
     p = api.evaluate(d)
-    roof = 2 * d.model.parameters.experts * 8 / 128 * 1e7 / (989.4e12 * p.efficiencies.mfu_decode)
+    roof = 2 * d.model.parameters.experts * 8 / 128 * 1e7 / (989.4e12 * p.efficiencies.mfu_decode_experts)
     assert isclose(float(parts(p.cost, 1e7)["experts"]), roof, rel_tol=1e-6)
 
 

@@ -64,24 +64,24 @@ def stacked(runs: Sequence[Run]) -> list[tuple[Array, Deployment]]:
     return found
 
 
-def times(parts: Sequence[tuple[Array, Deployment]], count: int, values: Values) -> tuple[Array, Array]:
+def times(parts: Sequence[tuple[Array, Deployment]], count: int, values: Values, *, alone: bool = False) -> tuple[Array, Array]:
     """ln TPOT and ln TTFT of stacked runs, shape (runs, candidates)."""
     candidates = max((np.size(value) for value in values.values()), default=1)
     tpot, ttft = np.empty((count, candidates)), np.empty((count, candidates))
     for places, d in parts:
-        point = evaluate(replace(d, calibration=Calibration(values=values)))
+        point = evaluate(replace(d, calibration=Calibration(values=values, alone=alone)))
         tpot[places] = np.log(point.tpot_s)
         ttft[places] = np.log(np.asarray(point.ttft_s))
     return tpot, ttft
 
 
-def of_runs(runs: Sequence[Run], constants: Values | None = None) -> Evidence:
-    """TPOT of every run, then TTFT of every run; ``constants`` are parameters that are not fitted."""
+def of_runs(runs: Sequence[Run], constants: Values | None = None, *, alone: bool = False) -> Evidence:
+    """TPOT of every run, then TTFT of every run; ``constants`` are parameters that are not fitted; ``alone``: nothing shipped."""
     parts = stacked(runs)
     groups = [run.group for run in runs]
 
     def predict(values: Values) -> Array:
-        return np.concatenate(times(parts, len(runs), {**(constants or {}), **values}))
+        return np.concatenate(times(parts, len(runs), {**(constants or {}), **values}, alone=alone))
 
     return Evidence(
         measured=np.log([run.tpot_s for run in runs] + [run.ttft_s or np.nan for run in runs]),

@@ -93,6 +93,7 @@ MEASUREMENTS: dict[str, tuple[str, ...]] = {
     "step.bandwidth_experts": ("one_stream", "batches"),
     "step.bandwidth_kv": ("contexts",),
     "step.mfu_decode": ("wide",),
+    "step.mfu_decode_experts": ("wide",),
     "step.layer_s": ("size", "one_stream"),
     "step.mla_layer_s": ("one_stream", "size"),
     "step.moe_layer_s": ("one_stream", "size"),

@@ -36,9 +36,11 @@ def fit_runs(
     start: Values | None = None,
     parameters: tuple[Parameter, ...] | None = None,
     constants: Values | None = None,
+    *,
+    alone: bool = False,
 ) -> Fit:
     """The fit of runs that nothing speaks against; ``constants`` are parameters that are not fitted."""
-    return fit([of_runs([run for run in runs if run.doubt is None], constants)], parameters or parameters_of(runs), start)
+    return fit([of_runs([run for run in runs if run.doubt is None], constants, alone=alone)], parameters or parameters_of(runs), start)
 
 
 def neutral_kernels() -> dict[str, float]:
@@ -51,27 +53,40 @@ def neutral_kernels() -> dict[str, float]:
     }
 
 
-def misses(runs: Sequence[Run], values: Values) -> tuple[Array, Array]:
+def misses(runs: Sequence[Run], values: Values, *, alone: bool = False) -> tuple[Array, Array]:
     """ln measured − ln model of TPOT and TTFT."""
-    tpot, ttft = times(stacked(runs), len(runs), values)
+    tpot, ttft = times(stacked(runs), len(runs), values, alone=alone)
     return np.log([run.tpot_s for run in runs]) - tpot[:, 0], np.log([run.ttft_s or np.nan for run in runs]) - ttft[:, 0]
 
 
-def _without(job: tuple[Sequence[Run], Sequence[Run], Values, tuple[Parameter, ...], Values]) -> tuple[Values, Array, Array]:
-    others, held, start, parameters, constants = job
-    found = {**constants, **fit_runs(others, start, parameters, constants).values}
-    return (found, *misses(held, found))
+def _without(job: tuple[Sequence[Run], Sequence[Run], Values, tuple[Parameter, ...], Values, bool]) -> tuple[Values, Array, Array]:
+    others, held, start, parameters, constants, alone = job
+    found = {**constants, **fit_runs(others, start, parameters, constants, alone=alone).values}
+    return (found, *misses(held, found, alone=alone))
 
 
 def leave_groups_out(
-    runs: Sequence[Run], whole: Fit, *, jobs: int = 2, group_of: Callable[[Run], str] | None = None, constants: Values | None = None
+    runs: Sequence[Run],
+    whole: Fit,
+    *,
+    jobs: int = 2,
+    group_of: Callable[[Run], str] | None = None,
+    constants: Values | None = None,
+    alone: bool = False,
 ) -> LeftOut:
     """Every group predicted without it. Groups in doubt are predicted too, and are in no fit."""
     named = [run.group if group_of is None else group_of(run) for run in runs]
     groups, known = sorted(set(named)), constants or {}
     held = {group: [i for i, name in enumerate(named) if name == group] for group in groups}
     work = [
-        ([runs[i] for i in range(len(runs)) if named[i] != group], [runs[i] for i in held[group]], whole.values, whole.parameters, known)
+        (
+            [runs[i] for i in range(len(runs)) if named[i] != group],
+            [runs[i] for i in held[group]],
+            whole.values,
+            whole.parameters,
+            known,
+            alone,
+        )
         for group in groups
     ]
     with ProcessPoolExecutor(max_workers=jobs) as pool:

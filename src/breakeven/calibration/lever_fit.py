@@ -13,7 +13,7 @@ import numpy as np
 
 from breakeven.calibration.evidence import Values, weights
 from breakeven.calibration.fit import BEND
-from breakeven.calibration.lever_parameters import expanded, names_of, of_pairs
+from breakeven.calibration.lever_parameters import FACTOR, expanded, names_of, of_pairs
 from breakeven.calibration.parameters import Parameter
 from breakeven.draws import MEDIAN
 from breakeven.evaluator import Noise
@@ -54,6 +54,8 @@ class LeverFit:
     step: Step
     at: Gains
     covariance: Array
+    alone: bool = False
+    """Whether nothing shipped stands under the parameters."""
 
     @property
     def values(self) -> Mapping[str, float]:
@@ -66,29 +68,35 @@ def values_at(parameters: Sequence[Parameter], logs: Array) -> dict[str, float]:
     return {name: float(value) for name, value in expanded({p.name: np.exp(x) for p, x in zip(parameters, logs, strict=True)}).items()}  # type: ignore[arg-type]
 
 
-def log_gain(pair: Pair, values: Values) -> Array:
+def told(pair: Pair, values: Values) -> dict[str, Array | float]:
+    """The parameters that a pair tells of: kernels that both its arms run stay those of the step, which was fitted with them."""
+    own = {name.replace(FACTOR, ".") for name in names_of(pair)}
+    return {name: value for name, value in values.items() if name in own}
+
+
+def log_gain(pair: Pair, values: Values, *, alone: bool = False) -> Array:
     """ln of the gain that parameters predict, shape (candidates,) or ()."""
-    found = Calibration(values=values)
+    found = Calibration(values=values, alone=alone)
     arms = replace(pair, off=replace(pair.off, calibration=found), on=replace(pair.on, calibration=found))
     return np.log(np.asarray(arms.gain(MEDIAN, Noise())))
 
 
-def _row(pair: Pair, step: Step, parameters: Sequence[Parameter], logs: Array, own: Sequence[int]) -> tuple[float, Array]:
+def _row(pair: Pair, step: Step, parameters: Sequence[Parameter], logs: Array, own: Sequence[int], alone: bool) -> tuple[float, Array]:
     """A pair's ln gain at a point and its slopes over its own parameters."""
     shifts = np.zeros((len(parameters), len(own) + 1))
     shifts[own, np.arange(1, len(own) + 1)] = STEP
-    values = {p.name: np.exp(logs[i] + shifts[i]) for i, p in enumerate(parameters)}
-    found = np.broadcast_to(log_gain(pair, {**step(pair), **expanded(values)}), (len(own) + 1,))  # type: ignore[dict-item]
+    values = {parameters[i].name: np.exp(logs[i] + shifts[i]) for i in own}
+    found = np.broadcast_to(log_gain(pair, {**step(pair), **expanded(values)}, alone=alone), (len(own) + 1,))  # type: ignore[dict-item]
     return float(found[0]), (found[1:] - found[0]) / STEP
 
 
-def gains(pairs: Sequence[Pair], step: Step, parameters: Sequence[Parameter], logs: Array, only: Sequence[int] | None = None) -> Gains:
-    """Predictions and slopes of pairs at a point; of ``only`` some of them."""
+def gains(pairs: Sequence[Pair], step: Step, parameters: Sequence[Parameter], logs: Array, *, alone: bool = False) -> Gains:
+    """Predictions and slopes of pairs at a point."""
     place = {p.name: i for i, p in enumerate(parameters)}
     predicted, slopes = np.full(len(pairs), np.nan), np.zeros((len(pairs), len(parameters)))
-    for i in range(len(pairs)) if only is None else only:
+    for i in range(len(pairs)):
         own = [place[name] for name in sorted(names_of(pairs[i])) if name in place]
-        predicted[i], slopes[i, own] = _row(pairs[i], step, parameters, logs, own)
+        predicted[i], slopes[i, own] = _row(pairs[i], step, parameters, logs, own, alone)
     return Gains(logs=logs, predicted=predicted, slopes=slopes)
 
 
@@ -122,19 +130,21 @@ def _weight(pairs: Sequence[Pair]) -> Array:
     return weights([pair.group for pair in pairs], FULL_ROWS) / DEVIATION
 
 
-def fit_pairs(pairs: Sequence[Pair], step: Step, parameters: tuple[Parameter, ...] | None = None) -> LeverFit:
+def fit_pairs(pairs: Sequence[Pair], step: Step, parameters: tuple[Parameter, ...] | None = None, *, alone: bool = False) -> LeverFit:
     """The fit of all pairs: Gauss–Newton rounds, each the robust minimum of the problem made linear."""
     found = parameters or of_pairs(pairs)
     measured, weight = np.log([pair.measured for pair in pairs]), _weight(pairs)
-    at = gains(pairs, step, found, np.log([p.centre for p in found]))
+    at = gains(pairs, step, found, np.log([p.centre for p in found]), alone=alone)
     curvature: Array = np.eye(len(found))
     for _ in range(ROUNDS):
         logs, curvature = _solve(found, measured, weight, at)
         still = float(np.max(np.abs(logs - at.logs), initial=0.0)) < STILL
-        at = gains(pairs, step, found, at.logs + np.clip(logs - at.logs, -1.0, 1.0))
+        at = gains(pairs, step, found, at.logs + np.clip(logs - at.logs, -1.0, 1.0), alone=alone)
         if still:
             break
-    return LeverFit(pairs=tuple(pairs), parameters=found, step=step, at=at, covariance=np.asarray(np.linalg.inv(curvature), dtype=float))
+    return LeverFit(
+        pairs=tuple(pairs), parameters=found, step=step, at=at, covariance=np.asarray(np.linalg.inv(curvature), dtype=float), alone=alone
+    )
 
 
 def without(whole: LeverFit, held: Sequence[int]) -> Array:
@@ -151,10 +161,10 @@ def without(whole: LeverFit, held: Sequence[int]) -> Array:
         if not len(moved):
             break
         again = at.predicted + at.slopes @ (logs - at.logs)
-        values = {p.name: np.exp(x) for p, x in zip(whole.parameters, logs, strict=True)}
+        values = values_at(whole.parameters, logs)
         for i in moved:
             pair = pairs[kept[i]]
-            again[i] = float(log_gain(pair, {**whole.step(pair), **expanded(values)}))  # type: ignore[dict-item]
+            again[i] = float(log_gain(pair, {**whole.step(pair), **told(pair, values)}, alone=whole.alone))
         at = Gains(logs=logs, predicted=again, slopes=at.slopes)
     return logs
 
@@ -168,5 +178,5 @@ def leave_pairs_out(whole: LeverFit, group_of: Callable[[Pair], str]) -> tuple[A
         found[group] = values
         for i in held:
             pair = whole.pairs[i]
-            predicted[i] = float(log_gain(pair, {**whole.step(pair), **values}))
+            predicted[i] = float(log_gain(pair, {**whole.step(pair), **told(pair, values)}, alone=whole.alone))
     return predicted, found

@@ -12,8 +12,8 @@ from breakeven.calibration.adapt import learn, rows_of
 from breakeven.calibration.evidence import Evidence, Values, of_runs
 from breakeven.calibration.fit import Fit, fit
 from breakeven.calibration.fitted import Estimate, Fitted, Residual
-from breakeven.calibration.leave_out import LeftOut, leave_groups_out
-from breakeven.calibration.parameters import Parameter, neutral, values_of
+from breakeven.calibration.leave_out import LeftOut, leave_groups_out, parameters_of
+from breakeven.calibration.parameters import Parameter, values_of
 from breakeven.efficiencies import prior_values, shipped, shipped_values, table
 from breakeven.evaluator import evaluate
 from breakeven.measured.run import Run
@@ -38,13 +38,13 @@ def fit_own(
     """The numbers of a step and of a prompt fitted to absolute rows, closed loops or pinned batches; ``constants`` stay as they are."""
     loops = [run for run in runs if run.deployment.workload.concurrency is not None]
     pinned = [run for run in runs if run.deployment.workload.batch is not None]
-    parameters = neutral(run.deployment.engine.name for run in runs)
+    parameters = parameters_of(runs)
     if not neutral_ground:
         parameters = tuple(_known(p, without) for p in parameters)
-    evidence = [of(rows, constants) for of, rows in ((of_runs, loops), (of_steps, pinned)) if rows]
+    evidence = [of(rows, constants, alone=neutral_ground) for of, rows in ((of_runs, loops), (of_steps, pinned)) if rows]
     found = fit(evidence, parameters)
     enough = leave_out and not pinned and len({run.group for run in loops}) >= GROUPS
-    left = leave_groups_out(loops, found, constants=constants) if enough else None
+    left = leave_groups_out(loops, found, constants=constants, alone=neutral_ground) if enough else None
     return _fitted(found, evidence, (*loops, *pinned), len(loops), left, neutral_ground)
 
 
@@ -55,11 +55,11 @@ def jackknife(left: LeftOut, names: Sequence[str]) -> Array:
     return found
 
 
-def of_steps(runs: Sequence[Run], constants: Values | None = None) -> Evidence:
+def of_steps(runs: Sequence[Run], constants: Values | None = None, *, alone: bool = False) -> Evidence:
     """The step of every run with a pinned batch."""
 
     def predict(values: Values) -> Array:
-        known = Calibration(values={**(constants or {}), **values})
+        known = Calibration(values={**(constants or {}), **values}, alone=alone)
         candidates = max((np.size(value) for value in values.values()), default=1)
         steps = [np.log(evaluate(replace(run.deployment, calibration=known)).tpot_s) for run in runs]
         return np.stack([np.broadcast_to(step, (candidates,)) for step in steps])

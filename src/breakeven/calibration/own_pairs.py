@@ -30,10 +30,10 @@ def with_pairs(
     if not pairs:
         return before, None
     step: dict[str, Array | float] = {name: one.value for name, one in before.estimates.items()}
-    parameters = tuple(p for p in of_pairs(pairs) if p.name not in step)
+    parameters = tuple(p for p in of_pairs(pairs) if p.name.partition(FACTOR)[0] not in step)
     if not neutral_ground:
         parameters = tuple(_known(p, without) for p in parameters)
-    found = fit_pairs(pairs, lambda _: step, parameters)
+    found = fit_pairs(pairs, lambda _: step, parameters, alone=neutral_ground)
     return _joined(before, found), found
 
 

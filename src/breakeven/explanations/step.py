@@ -113,7 +113,7 @@ def _experts(p: Point, d: Deployment) -> str:
     pair = (middle(kernel.delta(device.family, MEDIAN)), matmul_rate(device, kernel.compute))
     rate = f"({byte_rate(s.bandwidth_bytes_per_s)}·{number(e.bandwidth_experts)})"
     rows = number(expert_rows(p.cost, routed_batch(p)))
-    return f"smoothmax({read}/{rate}, {rows}·({compute_terms({pair: s.expert_flop_per_row})})/{number(e.mfu_decode)})"
+    return f"smoothmax({read}/{rate}, {rows}·({compute_terms({pair: s.expert_flop_per_row})})/{number(e.mfu_decode_experts)})"
 
 
 def _attention(p: Point, d: Deployment) -> str:

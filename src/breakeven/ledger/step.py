@@ -244,7 +244,7 @@ def step_cost(
         dense_dequantise_s=dequantise,
         dense_compute_s=s.dense_decode_compute_s / e.mfu_decode,
         experts_read_s=s.expert_effective_bytes / (rate * e.bandwidth_experts),
-        experts_compute_s=s.expert_decode_compute_s / e.mfu_decode,
+        experts_compute_s=s.expert_decode_compute_s / e.mfu_decode_experts,
         top_k=model.experts.top_k if model.experts else 0,
         experts=model.experts.count if model.experts else 0,
         expert_sharing=e.expert_sharing,

@@ -43,6 +43,8 @@ class Calibration:
 
     values: Mapping[str, Array | float]
     """Arrays give arrays out, as everywhere: a fit evaluates all its candidates in one call."""
+    alone: bool = False
+    """Whether it stands for all that is shipped, and not over it: fits that are to be shipped begin where nothing was fitted."""
     curves: tuple[StepCurve, ...] = ()
     own: Rows | None = None
     """Rows that were measured on this very deployment, and what the numbers above missed of them."""
