@@ -8,7 +8,6 @@ from itertools import pairwise
 
 import numpy as np
 
-from breakeven.efficiencies import prior_values
 from breakeven.evaluator import evaluate
 from breakeven.kernels import kv_names, weight_names
 from breakeven.measured.run import Run
@@ -20,7 +19,6 @@ NOTHING = 1e-12
 SHEET = Calibration(
     alone=True,
     values={
-        **prior_values(),
         **dict.fromkeys(("step.bandwidth_dense", "step.bandwidth_experts", "step.bandwidth_kv"), 1.0),
         **dict.fromkeys(("step.mfu_decode", "step.mfu_decode_experts"), 1.0),
         **dict.fromkeys(("prefill.mfu_dense", "prefill.mfu_experts", "prefill.mfu_attention", "step.link_efficiency"), 1.0),
