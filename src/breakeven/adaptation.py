@@ -56,7 +56,7 @@ def widening(s: Scales, rows: int) -> float:
 
 def correction(s: Scales, rows: Rows | None, time: Time, at: Place) -> tuple[Array, Array]:
     """Mean and standard deviation of ln(measured/model) at places, shape (places,) each, a row's own noise included."""
-    own = np.array([covariance(s, _one(at, i), _one(at, i))[0, 0] for i in range(len(at.versions))])
+    own = _variance(s, at)
     seen = np.zeros(0, dtype=int) if rows is None else np.flatnonzero(~np.isnan(rows.residuals[time]))
     factor = widening(s, len(seen))
     if rows is None or not len(seen):
@@ -69,8 +69,10 @@ def correction(s: Scales, rows: Rows | None, time: Time, at: Place) -> tuple[Arr
     return np.asarray(across @ solved[:, 0]), factor * np.sqrt(left)
 
 
-def _one(p: Place, i: int) -> Place:
-    return _some(p, np.array([i]))
+def _variance(s: Scales, at: Place) -> Array:
+    """k(x, x): everything is near itself, of its own version and format."""
+    slope = s.trend**2 * ((at.logs - CENTRE) ** 2).sum(-1)
+    return np.asarray(s.offset**2 + s.local**2 + s.version**2 + s.format**2 + slope)
 
 
 def _some(p: Place, places: NDArray[np.intp]) -> Place:
