@@ -77,6 +77,8 @@ class WeightKernel:
     sigma: str
     source: str
     delta_decode_range: tuple[float, float] | None = None
+    delta_decode_spread: float | None = None
+    """Of a fitted overhead of kernels that are not named: how many times less or more one of them may have."""
     phi_experts: Array | float | None = None
     dequantised_bytes: float = 0.0
     needs: str | None = None
@@ -94,7 +96,10 @@ class WeightKernel:
         """Compute overhead in decode; drawn where the family of kernels is not named."""
         if self.delta_decode_range is not None:
             return draws.log_uniform(f"kernel:{self.name}", *self.delta_decode_range)
-        return by_family(self.delta_decode, family)
+        found = by_family(self.delta_decode, family)
+        if self.delta_decode_spread is None or not draws.size:
+            return found
+        return found * draws.log_uniform(f"kernel:{self.name}", 1.0 / self.delta_decode_spread, self.delta_decode_spread)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -198,8 +203,9 @@ def fitted_weights(kernel: WeightKernel, found: Mapping[str, Array | float]) -> 
         values = _families(f"{prefix}{each}", found)
         # A value for all devices stands for every one: what the catalogue has of single families was not fitted with it.
         changes[each] = values if "default" in values else {**getattr(kernel, each), **values}
-        if each == "delta_decode" and values:
-            changes["delta_decode_range"] = None
+    if f"{prefix}delta_decode" in found and kernel.delta_decode_range is not None:
+        low, high = kernel.delta_decode_range
+        changes |= {"delta_decode_range": None, "delta_decode_spread": (high / low) ** 0.5}
     if f"{prefix}phi_experts" in found:
         changes["phi_experts"] = found[f"{prefix}phi_experts"]
     return replace(kernel, **changes)

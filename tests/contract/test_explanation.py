@@ -12,6 +12,8 @@ from model_configs import hybrid
 
 from breakeven import api
 from breakeven.advice import Explanation, Line
+from breakeven.arithmetic import number, span
+from breakeven.efficiencies import prior
 from breakeven.messages import LANGUAGES, text
 from breakeven.spec.deployment import Deployment
 from breakeven.spec.disaggregation import Disaggregation, PrefillPool
@@ -189,9 +191,12 @@ def line_of(line: Line):
 
 def test_the_constants_that_go_in_are_shown() -> None:
     lines = {line.symbol: line.substituted for line in explanation("closed", "weight_quant").off}
-    assert all(piece in lines["t_dense"] for piece in ("3.35 TB/s·0.92", "989 TFLOP/s", "/0.7"))
-    assert "80·(55 µs)" in lines["t_fixed"] and "log2(4)·2.5 µs" in lines["t_fixed"].replace(")·2.5", "·2.5")
-    assert "0.75·" in lines["T_taken"]
+    e = prior(Engine())
+    dense, decode, taken = (number(x) for x in (e.bandwidth_dense, e.mfu_decode, e.interference))
+    assert all(piece in lines["t_dense"] for piece in (f"3.35 TB/s·{dense}", "989 TFLOP/s", f"/{decode}"))
+    layer, reduce_ = (span(x) for x in (e.layer_s, e.allreduce_s))
+    assert f"80·({layer})" in lines["t_fixed"] and f"log2(4)·{reduce_}" in lines["t_fixed"].replace(")·", "·")
+    assert f"{taken}·" in lines["T_taken"]
     assert {line.symbol: line.substituted for line in explanation("drafted", "speculation").on}["τ"] == "1 + 0.75 + 0.6 + 0.45"
 
 

@@ -22,10 +22,10 @@ from breakeven.calibration.backtest import Backtest, backtest
 from breakeven.measured.files import Measured
 
 MISSED = {
-    "levers: median over groups, all",
     "TPOT, left_out: median over groups %",
     "TTFT, left_out: median over groups %",
     "coverage, speculation, left_out",
+    "coverage, kv_quant, source_left_out",
     "coverage, speculation, source_left_out",
 }
 """Figures that were asked for and are not reached; each has its reason on the page. One that is reached again has to leave this list."""
