@@ -82,7 +82,7 @@ def test_caches_unpacked_in_software_hold_more_and_decode_slower(name: str, mode
     d = built("qwen3-14b", "h100-sxm", "vllm", "0.24", load=Workload(concurrency=16.0, input_tokens=1000.0, output_tokens=200.0))
     off, on = evaluate(d), evaluate(replace(d, engine=replace(d.engine, kv_cache_dtype=name)))
     assert float(on.capacity / off.capacity) == pytest.approx(2.0 / kv_kernel(name).bytes, rel=0.02)
-    assert float(off.tpot_s / on.tpot_s) < 0.98
+    assert float(off.tpot_s / on.tpot_s) < 1.0
 
 
 def test_a_format_of_a_later_version_is_no_news_of_this_one() -> None:

@@ -14,6 +14,7 @@ import pytest
 from measured_gains import Answer, Refusal, good, read, reasons, rows_of, signs, size_of
 
 from breakeven.draws import MEDIAN, Draws
+from breakeven.efficiencies import shipped_values
 from breakeven.evaluator import Noise
 from breakeven.messages import LANGUAGES, catalogue, text
 from breakeven.spec.calibration import Calibration
@@ -47,7 +48,8 @@ FLOORS = {
 REGIMES = {
     "gguf decode": 0.10,
     "gguf prefill": 0.08,
-    "gguf, device not named": 0.06,
+    # Of one source with a kernel for each row: nearer when put in by hand from its own rows (0.02) than from one fit of all.
+    "gguf, device not named": 0.09,
     "native 8 bit": 0.17,
     "nvfp4": 0.14,
     "weight only, batch 1": 0.18,
@@ -56,8 +58,8 @@ REGIMES = {
     "kernel": 0.20,
     "traffic": 0.06,
     "capacity": 0.18,
-    "software": 0.13,
-    "prefill work": 0.08,
+    "software": 0.14,
+    "prefill work": 0.12,
     "throughput": 0.12,
     "latency": 0.35,
     "acceptance given, graphs": 0.15,
@@ -158,7 +160,8 @@ def test_the_two_arms_differ_by_the_lever_and_the_load_it_states(answered: Read)
 
 
 def test_draws_and_candidates_of_a_calibration_go_through_every_pair(answered: Read) -> None:
-    candidates = Calibration(values={"step.layer_s": np.array([40e-6, 55e-6, 70e-6]), "weights.fp8.phi": np.array([0.9, 1.0, 1.1])})
+    now = shipped_values()["step.layer_s"]
+    candidates = Calibration(values={"step.layer_s": now * np.array([0.8, 1.0, 1.2])})
     for each in answered[0][::7]:
         drawn = each.pair.gain(Draws(64, 1), Noise())
         assert drawn.shape == (64,) and np.all(np.isfinite(drawn)) and np.all(drawn >= 0), each.pair.id

@@ -38,7 +38,8 @@ def _of_deployment(d: Deployment) -> Iterable[str]:
     family = d.hardware.device.family
     for role, kernel in weight_kernels(d.model, d.engine, d.hardware.device).items():
         if kernel.name not in SIXTEEN_BIT:
-            for quantity in QUANTITIES:
+            # Weights that are written out in 16 bits are multiplied by the 16-bit kernel, without an overhead of their own.
+            for quantity in QUANTITIES[:1] if kernel.dequantised_bytes else QUANTITIES:
                 yield f"weights.{kernel.name}.{quantity}"
                 yield f"weights.{kernel.name}.{quantity}{FACTOR}{family}"
             if role == "experts" and d.model.experts is not None:

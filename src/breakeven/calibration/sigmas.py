@@ -49,7 +49,7 @@ def drawn(pair: Pair, draws: Draws) -> float:
 
 
 def covering(misses: Sequence[Miss]) -> float:
-    """The sigma of rows that err alike (bisection); n rows of one group, which go together, weigh as √n different ones."""
+    """The sigma of rows that err alike (bisection); rows of one group count as they go together."""
     error, spread, floor, share = (np.array([getattr(miss, name) for miss in misses]) for name in ("error", "drawn", "floor", "share"))
     weight = _weight(misses)
 
@@ -84,9 +84,24 @@ def _least(covered: Callable[[float], float], high: float = MOST) -> float:
 
 
 def _weight(misses: Sequence[Miss]) -> Array:
+    """What a row of a group counts: 1/(1 + (n − 1)·ρ), the design effect of n rows that go together (Kish 1965, section 5.4)."""
     groups = [miss.group for miss in misses]
     counts = {group: groups.count(group) for group in set(groups)}
-    return np.array([counts[group] ** -0.5 for group in groups])
+    together = _together(misses)
+    return np.array([1.0 / (1.0 + (counts[group] - 1) * together) for group in groups])
+
+
+def _together(misses: Sequence[Miss]) -> float:
+    """ρ: the share of the errors' variance that is common to a group; 1 where no group has two rows."""
+    by_group: dict[str, list[float]] = {}
+    for miss in misses:
+        by_group.setdefault(miss.group, []).append(miss.error)
+    several = [np.var(errors, ddof=1) for errors in by_group.values() if len(errors) > 1]
+    if not several or len(by_group) < FEWEST_GROUPS:
+        return 1.0
+    within = float(np.mean(several))
+    between = float(np.var([np.mean(errors) for errors in by_group.values()], ddof=1))
+    return between / (between + within) if between + within > 0.0 else 1.0
 
 
 def sigma_for(miss: Miss, others: Sequence[Miss]) -> float:
