@@ -155,7 +155,7 @@ def errors_over(pairs: list[tuple[Row, Deployment]]) -> Array:
 
 
 def test_runs_with_data_parallel_attention_are_nearer_as_what_they_are(shared: Path, model_of: ModelOf) -> None:
-    # Gained: 31 runs. Today 18.7 % median (34 % as tensor parallelism), a sixth too slow: the batches of the ranks are not recorded.
+    # Gained: 31 runs. Today 10.8 % median (18.1 % as tensor parallelism).
     as_tensor, as_ranks = [], []
     for row, count in rows(shared, ranks):
         model = model_of(row["model_path"])
@@ -168,12 +168,12 @@ def test_runs_with_data_parallel_attention_are_nearer_as_what_they_are(shared: P
         as_ranks.append((row, replace(d, engine=engine)))
     plain, found = errors_over(as_tensor), errors_over(as_ranks)
     assert len(found) >= 31
-    assert percent(found, 0.5) < 24.0 < 28.0 < percent(plain, 0.5)
+    assert percent(found, 0.5) < 14.0 < percent(plain, 0.5)
     assert abs(float(np.median(found))) < 0.22
 
 
 def test_runs_with_whole_experts_are_not_further_off_at_the_tail(shared: Path, model_of: ModelOf) -> None:
-    # 413 runs. Today 27.5 and 50 %; as parts of every expert 22.5 and 59 %. Fits of them found no imbalance; none is tuned to them.
+    # 413 runs. Today 16.2 and 55.0 %; as parts of every expert 15.9 and 56.0 %: the fit sees a tenth of the imbalance of even routing.
     parted, whole = [], []
     for row, count in rows(shared):
         model = model_of(row["model_path"])
@@ -183,7 +183,7 @@ def test_runs_with_whole_experts_are_not_further_off_at_the_tail(shared: Path, m
             whole.append((row, replace(d, engine=replace(d.engine, enable_expert_parallel=True))))
     one, two = errors_over(parted), errors_over(whole)
     assert len(two) > 400
-    assert percent(two, 0.9) < percent(one, 0.9) and percent(two, 0.5) < 33.0
+    assert percent(two, 0.9) < percent(one, 0.9) and percent(two, 0.5) < 20.0
 
 
 def side(row: Row, name: str, mixture: bool) -> tuple[int, dict[str, object]] | None:
@@ -218,12 +218,12 @@ def pooled(shared: Path, model_of: ModelOf) -> Iterator[tuple[Row, Deployment]]:
 
 
 def test_runs_over_two_pools_are_nearer_as_what_they_are(shared: Path, model_of: ModelOf) -> None:
-    # Gained: 264 runs. Today 23.6 and 53 %; with the prompts beside the tokens of the decode pool 47 and 192 %.
+    # Gained: 264 runs. Today 19.4 and 47 %; with the prompts beside the tokens of the decode pool 36 and 124 %.
     pairs = list(pooled(shared, model_of))
     two, one = errors_over(pairs), errors_over([(row, replace(d, disaggregation=None)) for row, d in pairs])
     assert len(two) >= 250
-    assert percent(two, 0.5) < 30.0 < 40.0 < percent(one, 0.5)
-    assert percent(two, 0.9) < 65.0
+    assert percent(two, 0.5) < 25.0 < 30.0 < percent(one, 0.5)
+    assert percent(two, 0.9) < 60.0 < 100.0 < percent(one, 0.9)
 
 
 def percent(errors: Array, quantile: float) -> float:
