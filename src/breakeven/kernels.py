@@ -12,7 +12,7 @@ from typing import Any
 from breakeven.draws import Draws
 from breakeven.errors import NotModelledError, UnknownNameError
 from breakeven.messages import Message
-from breakeven.spec.engine import Engine, dtype_named
+from breakeven.spec.engine import Engine, dtype_named, version_key
 from breakeven.spec.hardware import Device
 from breakeven.spec.model import TENSOR_CLASSES, Model
 from breakeven.spec.support import cuda_capability
@@ -77,6 +77,8 @@ class WeightKernel:
     sigma: str
     source: str
     delta_decode_range: tuple[float, float] | None = None
+    first: Mapping[str, Any] | None = None
+    """Overhead on prompts of a family's first kernels: the engine, the version before which they ran, and where that is from."""
     delta_decode_spread: float | None = None
     """Of a fitted overhead of kernels that are not named: how many times less or more one of them may have."""
     phi_experts: Array | float | None = None
@@ -209,6 +211,14 @@ def fitted_weights(kernel: WeightKernel, found: Mapping[str, Array | float]) -> 
     if f"{prefix}phi_experts" in found:
         changes["phi_experts"] = found[f"{prefix}phi_experts"]
     return replace(kernel, **changes)
+
+
+def of_its_time(kernel: WeightKernel, engine: Engine) -> WeightKernel:
+    """A weight kernel as an engine of that version had it: its first ones with their overhead on prompts."""
+    first = kernel.first
+    if first is None or engine.name != first["engine"] or version_key(engine.version) >= version_key(first["before"]):
+        return kernel
+    return replace(kernel, delta_prefill={"default": float(first["delta_prefill"])})
 
 
 def _families(prefix: str, found: Mapping[str, Array | float]) -> dict[str, Array | float]:

@@ -17,6 +17,7 @@ from breakeven.kernels import (
     kv_format,
     kv_kernel,
     matmul_rate,
+    of_its_time,
     sixteen_bit,
     weight_kernels,
 )
@@ -111,7 +112,8 @@ def _drafted(engine: Engine) -> int:
 def _kernels(d: Deployment) -> tuple[dict[str, WeightKernel], KvKernel]:
     """The kernel family of each tensor class and of the cache, with what a calibration found."""
     found = fitted_values(d.calibration)
-    weights = {name: fitted_weights(kernel, found) for name, kernel in weight_kernels(d.model, d.engine, d.hardware.device).items()}
+    kernels = weight_kernels(d.model, d.engine, d.hardware.device)
+    weights = {name: of_its_time(fitted_weights(kernel, found), d.engine) for name, kernel in kernels.items()}
     return weights, fitted_kv(kv_kernel(kv_format(d.model, d.engine)), found)
 
 
