@@ -123,6 +123,19 @@ def shipped_values(without: str = "") -> Mapping[str, float]:
     return found
 
 
+@cache
+def shipped_of(kernel: str) -> Mapping[str, float]:
+    """What is shipped of one kernel family: ``weights.fp8`` or ``kv.fp8``."""
+    return {name: value for name, value in shipped_values().items() if name.startswith(f"{kernel}.")}
+
+
+def fitted_of(kernel: str, calibration: Calibration | None) -> Mapping[str, Array | float]:
+    """What was fitted of one kernel family."""
+    if calibration is None:
+        return shipped_of(kernel)
+    return {name: value for name, value in fitted_values(calibration).items() if name.startswith(f"{kernel}.")}
+
+
 def fitted_values(calibration: Calibration | None) -> Mapping[str, Array | float]:
     """What was fitted: as shipped, and over it what a calibration of the user's found.
 

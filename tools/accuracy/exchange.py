@@ -43,7 +43,13 @@ def nothing_shipped() -> Iterator[None]:
 def _ship(by: Callable[[], Mapping[str, Mapping[str, object]]]) -> None:
     for module in (efficiencies, adaptation):
         module.shipped = by  # type: ignore[attr-defined]
-    remembered = (efficiencies.shipped_values, efficiencies._shipped, efficiencies.lever_sigma, efficiencies.sigma_factor)
+    remembered = (
+        efficiencies.shipped_values,
+        efficiencies._shipped,
+        efficiencies.shipped_of,
+        efficiencies.lever_sigma,
+        efficiencies.sigma_factor,
+    )
     for each in (*remembered, adaptation.shipped_scales):
         each.cache_clear()
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from breakeven.draws import Draws
-from breakeven.efficiencies import drawn_range, fitted_values
+from breakeven.efficiencies import drawn_range, fitted_of
 from breakeven.kernels import (
     KvKernel,
     WeightKernel,
@@ -111,10 +111,13 @@ def _drafted(engine: Engine) -> int:
 
 def _kernels(d: Deployment) -> tuple[dict[str, WeightKernel], KvKernel]:
     """The kernel family of each tensor class and of the cache, with what a calibration found."""
-    found = fitted_values(d.calibration)
     kernels = weight_kernels(d.model, d.engine, d.hardware.device)
-    weights = {name: of_its_time(fitted_weights(kernel, found), d.engine) for name, kernel in kernels.items()}
-    return weights, fitted_kv(kv_kernel(kv_format(d.model, d.engine)), found)
+    weights = {
+        name: of_its_time(fitted_weights(kernel, fitted_of(f"weights.{kernel.name}", d.calibration)), d.engine)
+        for name, kernel in kernels.items()
+    }
+    cache = kv_kernel(kv_format(d.model, d.engine))
+    return weights, fitted_kv(cache, fitted_of(f"kv.{cache.name}", d.calibration))
 
 
 def _first(own: Array | float | None, otherwise: Array | float) -> Array | float:
