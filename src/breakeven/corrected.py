@@ -12,6 +12,7 @@ from breakeven.draws import Draws
 from breakeven.efficiencies import Efficiencies
 from breakeven.spec.correction import Place, Rows
 from breakeven.spec.deployment import Deployment
+from breakeven.spec.engine import same_version
 from breakeven.stats import Array
 
 UNSTATED = 1.0
@@ -66,4 +67,9 @@ def _place(d: Deployment, load: Demand, own: Rows, clients: Array | float) -> tu
     columns = np.broadcast_arrays(*(np.log(np.maximum(x, 1e-3)) for x in (clients, prompt, output, devices)))
     count = columns[0].size
     logs = np.stack([np.ravel(column) for column in columns], axis=1)
-    return Place(logs=logs, versions=(d.engine.version,) * count, formats=own.place.formats[:1] * count), columns[0].shape
+    return Place(logs=logs, versions=(_version(d, own),) * count, formats=own.place.formats[:1] * count), columns[0].shape
+
+
+def _version(d: Deployment, own: Rows) -> str:
+    """The version of the rows that may be the deployment's own; else the deployment's, which none of them is."""
+    return next((version for version in own.place.versions if same_version(version, d.engine.version)), d.engine.version)

@@ -25,6 +25,7 @@ from breakeven.measured.row import Skipped
 from breakeven.measured.run import Run
 from breakeven.measured.step_forms import form_of
 from breakeven.measured.steps import Stated, runs_of_steps, steps_of
+from breakeven.messages import Message
 from breakeven.spec.calibration_file import CalibrationFile, Made
 
 
@@ -108,11 +109,11 @@ def _fitted(rows: _Rows, ship: str | None) -> tuple[Fitted, LeverFit | None]:
     again = neutral and bool(rows.runs) and bool(rows.pairs)
     kernels = neutral_kernels() if again else None
     timed = fit_own(rows.runs, neutral_ground=neutral, without=without, constants=kernels, leave_out=not again) if rows.runs else None
-    fit, levers = with_pairs(timed, rows.pairs, neutral_ground=neutral, without=without)
+    fit, levers = with_pairs(timed, rows.pairs, neutral_ground=neutral, without=without, constants=kernels)
     if again and levers is not None:
-        found = {name: value for name, value in levers.values.items() if name.startswith(("weights.", "kv."))}
+        found = {**neutral_kernels(), **{name: x for name, x in levers.values.items() if name.startswith(("weights.", "kv."))}}
         timed = fit_own(rows.runs, neutral_ground=True, without=without, constants=found)
-        fit, levers = with_pairs(timed, rows.pairs, neutral_ground=True, without=without)
+        fit, levers = with_pairs(timed, rows.pairs, neutral_ground=True, without=without, constants=found)
     return fit, levers
 
 
@@ -141,14 +142,23 @@ def _read(paths: Sequence[Path], stated: Stated) -> _Rows:
     found = read(others) if others else None
     damaged = tuple(each for table in stepped for each in table.damaged)
     runs = (*(found.sound.runs if found else ()), *runs_of_steps(steps))
-    lost = (*(found.skipped if found else ()), *(found.bad if found else ()), *damaged, *left_out)
+    good, weak = _by_quality(found.sound.pairs if found else ())
+    lost = (*(found.skipped if found else ()), *(found.bad if found else ()), *damaged, *left_out, *weak)
     return _Rows(
         runs=runs,
         curves=tuple(curves_of(steps)),
         left_out=tuple({each.where: each for each in lost}.values()),
-        pairs=tuple(pair for pair in found.sound.pairs if pair.quality[:1] not in WEAK) if found else (),
+        pairs=good,
         counted={path: _rows(table) for path, table in tables.items()},
     )
+
+
+def _by_quality(pairs: Sequence[Pair]) -> tuple[tuple[Pair, ...], tuple[Skipped, ...]]:
+    """Pairs that a fit takes, and those whose own collector calls them weak."""
+    weak = [pair for pair in pairs if pair.quality[:1].upper() in WEAK]
+    reasons = (Message("doubt.weak", {"quality": pair.quality}) for pair in weak)
+    left = tuple(Skipped(id=pair.id, where=pair.where, reason=reason, fields={}) for pair, reason in zip(weak, reasons, strict=True))
+    return tuple(pair for pair in pairs if pair not in weak), left
 
 
 def _rows(table: Table) -> int:

@@ -23,14 +23,23 @@ NOTHING = Fitted(estimates={}, covariance=np.zeros((0, 0)), residuals=())
 
 
 def with_pairs(
-    fitted: Fitted | None, pairs: Sequence[Pair], *, neutral_ground: bool = False, without: str = ""
+    fitted: Fitted | None,
+    pairs: Sequence[Pair],
+    *,
+    neutral_ground: bool = False,
+    without: str = "",
+    constants: Mapping[str, Array | float] | None = None,
 ) -> tuple[Fitted, LeverFit | None]:
-    """A fit with what pairs say beside it, the step's numbers as the absolute rows have them; and the fit of the pairs."""
+    """A fit with what pairs say beside it, the step's numbers as the absolute rows have them; and the fit of the pairs.
+
+    ``constants`` are the kernels that the step was fitted with: what both arms of a pair run stays that.
+    """
     before = fitted or NOTHING
     if not pairs:
         return before, None
     step: dict[str, Array | float] = {name: one.value for name, one in before.estimates.items()}
     parameters = tuple(p for p in of_pairs(pairs) if p.name.partition(FACTOR)[0] not in step)
+    step = {**(constants or {}), **step}
     if not neutral_ground:
         parameters = tuple(_known(p, without) for p in parameters)
     found = fit_pairs(pairs, lambda _: step, parameters, alone=neutral_ground)

@@ -59,13 +59,19 @@ def _count(row: Row, name: str) -> int | None:
     return None if found is None else int(found)
 
 
-def model_of(row: Row) -> Model:
-    """The model's shape; the format of the weights stands in a column of its own."""
+def catalog_model(row: Row) -> Model:
+    """The model as the catalogue has it."""
     name = re.sub(r"(-(FP8|NVFP4|FP4|AWQ|GPTQ-Int4))+$", "", row.fields["model_path"].split("/")[-1], flags=re.IGNORECASE)
     try:
-        return replace(catalog.load("models", name), stored={}, stored_bytes={}, kv_scheme=None)
+        found: Model = catalog.load("models", name)
     except BreakevenError:
         raise NotUnderstood(Message("runs.model_unknown", {"written": row.fields["model_path"]})) from None
+    return found
+
+
+def model_of(row: Row) -> Model:
+    """The model's shape; the format of the weights stands in a column of its own."""
+    return replace(catalog_model(row), stored={}, stored_bytes={}, kv_scheme=None)
 
 
 def device_of(row: Row) -> Device:
@@ -86,10 +92,10 @@ def split_of(row: Row, model: Model) -> Split:
     return found
 
 
-def weights_of(row: Row, model: Model) -> str | None:
+def weights_of(row: Row) -> str | None:
     """The kernel family of the weights."""
     written = (row.fields.get("gemm_quant_mode") or row.fields.get("precision") or "").strip().lower()
-    if model.name.startswith("gpt-oss"):
+    if "mxfp4" in catalog_model(row).stored.values():
         return "mxfp4"
     if written not in WEIGHTS:
         raise NotUnderstood(Message("runs.format_unknown", {"written": written}))
@@ -102,10 +108,8 @@ def deployment_of(row: Row) -> Deployment:
         if not row.fields.get(name, "").strip():
             raise NotUnderstood(Message("runs.not_stated", {"column": name}))
     model, device = model_of(row), device_of(row)
-    found, weights = split_of(row, model), weights_of(row, model)
+    found, weights = split_of(row, model), weights_of(row)
     backend = row.fields["backend"]
-    if model.name.startswith("gpt-oss") and "mxfp4" not in device.native_formats:
-        weights = "mxfp4"
     engine = Engine(
         name=backend,
         version=_version(row),

@@ -17,6 +17,7 @@ from breakeven.spec.calibration import Basis, Calibration, StepCurve
 from breakeven.spec.calibration_file import FEW, CalibrationFile, Curve, Measured
 from breakeven.spec.correction import TIMES, Place, Rows
 from breakeven.spec.deployment import Deployment
+from breakeven.spec.engine import same_version
 from breakeven.spec.model import Model
 
 
@@ -117,7 +118,7 @@ def _told(document: CalibrationFile, d: Deployment, name: str) -> tuple[Message,
     if d.model.name not in models:
         found.append(Message("warning.calibration_other_model", {"name": name, "models": ", ".join(models), "model": d.model.name}))
     versions = sorted({entry.version for entry in here if entry.version})
-    if versions and not any(_same_version(version, d.engine.version) for version in versions):
+    if versions and not any(same_version(version, d.engine.version) for version in versions):
         found.append(
             Message("warning.calibration_other_version", {"name": name, "versions": ", ".join(versions), "version": d.engine.version})
         )
@@ -126,8 +127,3 @@ def _told(document: CalibrationFile, d: Deployment, name: str) -> tuple[Message,
         sizes = ", ".join(map(str, spread))
         found.append(Message("warning.calibration_other_spread", {"name": name, "sizes": sizes, "size": d.engine.tensor_parallel_size}))
     return tuple(found)
-
-
-def _same_version(one: str, other: str) -> bool:
-    """A version tells as much as the shorter one."""
-    return one.startswith(other) or other.startswith(one)

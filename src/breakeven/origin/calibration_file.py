@@ -153,13 +153,24 @@ def _measured(table: Mapping[str, Any], where: str) -> Measured:
     )
 
 
+LARGEST_LOG = 10.0
+"""ln of a ratio beyond which no row is meant: twenty thousand times the model's time."""
+
+
+def _log_ratio(raw: object, path: str) -> float:
+    value = number(raw, path)
+    if abs(value) > LARGEST_LOG:
+        raise InputError("calibration_interval", path=path, value=value, low=-LARGEST_LOG, high=LARGEST_LOG)
+    return value
+
+
 def _own(table: Mapping[str, Any], where: str) -> OwnRow:
     names, numbers = ("model", "device", "engine"), ("load", "input_tokens", "output_tokens")
     refuse_unknown(table, (*names, *numbers, "version", "format", "devices", "tpot", "ttft"), where)
     _needed(table, (*names, *numbers), where)
     model, device, engine = (word(table[name], f"{where}{name}") for name in names)
     load, prompt, output = (positive(table[name], f"{where}{name}") for name in numbers)
-    tpot, ttft = (number(table[name], f"{where}{name}") if name in table else None for name in ("tpot", "ttft"))
+    tpot, ttft = (_log_ratio(table[name], f"{where}{name}") if name in table else None for name in ("tpot", "ttft"))
     return OwnRow(
         model=model,
         device=device,

@@ -52,6 +52,18 @@ def method_named(name: str) -> str:
     return found
 
 
+def same_version(one: str, other: str) -> bool:
+    """Whether two versions may be one: a version tells as much as the shorter one, and a word (``main``) or nothing tells of none.
+
+    >>> [same_version(*pair.split()) for pair in ("0.11 0.11.0", "0.11.0 0.11.1", "main 0.11", "0.1 0.11")]
+    [True, False, True, False]
+    """
+    a, b = ([part for part in version.strip().lstrip("v").split(".") if part] for version in (one, other))
+    if not a or not b or not a[0][:1].isdigit() or not b[0][:1].isdigit():
+        return True
+    return all(x == y for x, y in zip(a, b, strict=False))
+
+
 def version_key(version: str) -> tuple[int, ...]:
     """A version as numbers that compare; a word for the newest build comes after all of them.
 

@@ -41,6 +41,8 @@ def calibrate(
         raise InputError("two_forms", first="--out", second="--ship")
     found = api.calibrate(files, model=model, hardware=hardware, engine=engine, ship=ship, catalog_dirs=catalog_dirs or ())
     path = Path(out) if out is not None else None if ship is None else SHIPPED / f"{ship}.toml"
+    if path is not None and path.resolve() in {Path(file).resolve() for file in files}:
+        raise InputError("calibrate_over_input", path=path.as_posix())
     if path is not None:
         streams.write_file(path, document.written(found.document))
     show(calibrate_report.compose(found, language(ctx), None if path is None else path.as_posix()), as_json, verbose=verbose)
