@@ -24,7 +24,7 @@ SHEET = {
         {"model": "llama-3.1-8b", "device": "b200-sxm", "family": "blackwell", "engine": "vllm", "version": "0.11", "rows": 9},
     ],
 }
-CACHED = (efficiencies.shipped_values, efficiencies._shipped)
+CACHED = (efficiencies.shipped_values, efficiencies._shipped, efficiencies.shipped_of, efficiencies.lever_sigma, efficiencies.sigma_factor)
 
 
 @pytest.fixture

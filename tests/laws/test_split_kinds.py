@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from breakeven import api
@@ -9,6 +11,7 @@ from breakeven.kernels import kv_kernel
 from breakeven.ledger import step, wire
 from breakeven.ledger.draft import draft_weight_bytes
 from breakeven.ledger.memory import kv_bytes_per_token
+from breakeven.spec.calibration import Calibration
 from breakeven.spec.engine import Speculative
 
 PINNED = {"batch": 8.0, "context_tokens": 65536.0}
@@ -64,6 +67,7 @@ def test_a_queue_without_bound_is_told_with_the_gain_that_it_makes_nothing() -> 
         "rate": 40,
     }
     deployment, _ = api.load(flags=flags)
+    deployment = replace(deployment, calibration=Calibration(values={"weights.int4.delta_decode": 60.0}))
     found = api.advise(deployment, draws=32).levers["weight_quant"].metrics
     lost = [gain for gain in found.values() if gain.gain == 0.0]
     assert lost and all(gain.note is not None and gain.note.key == "judge.unbounded_on" for gain in lost)

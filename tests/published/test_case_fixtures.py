@@ -202,7 +202,7 @@ def test_a_draft_of_more_layers_than_its_target_is_not_cheap(cases: dict[str, Ro
         engine=replace(catalog.engine("vllm", "0.7"), speculative=spec), workload=workload,
     )  # fmt: skip
     drafted = draft.with_speculation(plain.cost, d, plain.shard, evaluate(d).efficiencies, 300.0)
-    assert float(drafted.draft_fixed_s) / float(plain.step_s) > 4 * parameters, "a draft's launches, not its bytes"
+    assert float(drafted.draft_fixed_s) / float(plain.step_s) > 3 * parameters, "a draft's launches, not its bytes"
 
 
 def test_eight_bit_caches_save_what_they_are_of_the_bytes_read(cases: dict[str, Row], model_of: ModelOf) -> None:
