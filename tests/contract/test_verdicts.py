@@ -204,6 +204,11 @@ def test_an_unnamed_int4_kernel_is_wide_where_compute_counts() -> None:
         spread[setting] = float(np.std(np.log(gain_draws(both.point_off, both.point_on, "tpot"))))
         spread[setting, "verdict"] = verdict_of(gain_draws(both.point_off, both.point_on, "tpot"), 0.1)
     assert spread["int4"] > spread["int4_marlin"]
+    kernels = {}
+    for setting in ("int4", "int4_marlin"):
+        off, on = (api.evaluate(each, draws=256).tpot_s for each in (d, lever.apply(d, setting)))
+        kernels[setting] = float(np.std(np.log(off / on)))
+    assert kernels["int4"] > 0.3 > 1e-9 > kernels["int4_marlin"], "by the kernel alone, without the lever's own error"
     assert spread["int4", "verdict"] == "undecided"
 
 

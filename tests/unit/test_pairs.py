@@ -6,31 +6,17 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from served_row import SERVED
 
-from breakeven import registry
+from breakeven import catalog, registry
 from breakeven.draws import MEDIAN
-from breakeven.efficiencies import shipped_values
-from breakeven.evaluator import Noise
+from breakeven.evaluator import Noise, evaluate
+from breakeven.kernels import by_family
 from breakeven.measured.pair import Pair
 from breakeven.measured.pairs import pair_of
 from breakeven.measured.row import NotUnderstood, Row
 from breakeven.messages import text
 
-SERVED = {
-    "lever": "weight-quant:fp8",
-    "hardware": "NVIDIA H100 80GB HBM3",
-    "n_gpus": "1",
-    "parallelism": "TP1",
-    "engine": "vLLM 0.11",
-    "model": "meta-llama/Llama-3.1-8B-Instruct",
-    "lever_setting": "BF16->FP8",
-    "batch_or_concurrency": "32",
-    "context_or_input_len": "1024",
-    "output_len": "256",
-    "metric": "output throughput",
-    "unit": "tok/s",
-    "gain_gt1_is_better": "1.3",
-}
 CACHE = {**SERVED, "lever": "kv_quant", "lever_setting": "bf16->fp8", "kv_dtype": "fp8", "weight_dtype": "bf16"}
 PREFIX = {**SERVED, "lever": "prefix_caching", "lever_setting": "hit rate 50%", "metric": "prefill throughput"}
 DRAFTS = {**SERVED, "lever": "spec:eagle3", "lever_setting": "EAGLE3 steps=3 topk=1 draft_tokens=4; accept_length=2.4"}
@@ -147,8 +133,16 @@ def test_a_kernel_alone_is_a_product_without_a_model() -> None:
         "weight_dtype": "int4 g128",
     }
     small, large = (gain(pair(marlin, hardware="NVIDIA A10", batch_or_concurrency=str(rows))) for rows in (1, 1024))
-    share = shipped_values()["weights.int4_marlin.phi.ampere-ws"]
-    assert small == pytest.approx(share * 2.0 / 0.53, rel=0.2) and large == pytest.approx(1.0, abs=0.2)
+    kernel = evaluate(pair(marlin, hardware="NVIDIA A10", batch_or_concurrency="1").on).shard.kernels["mlp"]
+    family = catalog.load("hardware", "a10").family
+    assert small == pytest.approx(by_family(kernel.phi, family) * 2.0 / 0.53, rel=0.02)
+    assert large == pytest.approx(1.0 / by_family(kernel.delta_decode, family), abs=0.05)
+
+
+def test_a_cache_in_16_bits_on_both_arms_is_refused_and_not_scored_as_no_gain() -> None:
+    with pytest.raises(NotUnderstood) as refusal:
+        pair(CACHE, kv_dtype="bf16")
+    assert refusal.value.message.key == "pair.cache_is_16_bit"
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

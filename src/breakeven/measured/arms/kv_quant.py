@@ -35,6 +35,8 @@ def turn_on(r: Reading, d: Deployment) -> Deployment:
     if "skip" in r.text("lever_setting"):
         raise refused("cache_of_some_layers")
     family = words.kv_format(r.text("kv_dtype"))
+    if family == "bf16":
+        raise refused("cache_is_16_bit", written=r.text("kv_dtype"))
     r.understood("kv_format", "kv_dtype", family)
     return set_engine(d, kv_cache_dtype=family)
 
