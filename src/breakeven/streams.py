@@ -54,9 +54,12 @@ def _plain(error: UnicodeError) -> tuple[str, int]:
 
 
 def write_file(path: Path, words: str) -> None:
-    """Write a whole file or leave the one that is there."""
+    """Write a whole file or leave the one that is there; what is no file, a device or a pipe, is written to and stays what it is."""
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:
+        if path.exists() and not path.is_file() and not path.is_dir():
+            path.write_text(words, encoding="utf-8")
+            return
         unfinished.write_text(words, encoding="utf-8")
         unfinished.replace(path)
     except OSError as error:
