@@ -81,7 +81,7 @@ def _up_to(found: Ids) -> Floats:
 
 def hit_rate(found: ReuseCurve, capacity_tokens: Array | float) -> Array:
     """Share of prompt tokens served from a cache of so many tokens, in whole blocks."""
-    return _at(found, found.hits, np.asarray(capacity_tokens) / found.block_tokens) * (found.block_tokens / found.tokens)
+    return _at(found, found.hits, np.asarray(capacity_tokens) / found.block_tokens) * found.block_tokens / found.tokens
 
 
 def block_hit_rate(found: ReuseCurve, capacity_blocks: Array | float) -> Array:
