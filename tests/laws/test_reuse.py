@@ -162,14 +162,18 @@ def interpreted() -> Iterator[None]:
 def results(requests: list[Prompt]) -> list[Any]:
     """What each compiled function gives."""
     hashed, tokens = by_hashes(requests), by_tokens(requests)
-    given_ids = np.diff(np.asarray(hashed.hash_offsets))
+    hash_ids, hash_offsets = np.asarray(hashed.hash_ids), np.asarray(hashed.hash_offsets)
+    counts = np.diff(hash_offsets)
     roots = np.where(np.arange(len(requests)) % 2 == 0, 0, -1 - np.arange(len(requests)))
-    starts = np.asarray(hashed.hash_offsets)[:-1]
-    ids, table = hashing.chain_hashes(np.asarray(hashed.hash_ids), starts, given_ids, roots)
-    known, unique = hashing.chain_tokens(np.asarray(tokens.prompt_ids), np.asarray(tokens.prompt_offsets), given_ids, BLOCK)
-    offsets = np.concatenate(([0], np.cumsum(given_ids)))
-    found = stack.distances(known, offsets, given_ids, unique)
-    return [ids.tolist(), table.tolist(), known.tolist(), unique, found.tolist(), hashing.grown(table).tolist()]
+    ids, table = hashing.chain_hashes(hash_ids, hash_offsets[:-1], counts, roots)
+    starts, lengths = np.asarray(tokens.prompt_offsets)[:-1], np.asarray(tokens.input_tokens)
+    prompt_ids = np.asarray(tokens.prompt_ids)
+    known, unique = hashing.chain_tokens(prompt_ids, starts, lengths, counts, BLOCK)
+    found = stack.distances(known, hash_offsets, counts, unique)
+    kept = np.zeros(len(known) + 1, dtype=np.int64)
+    sampled = hashing.sampled_hashes(prompt_ids, starts, lengths, counts, counts - 1, BLOCK, roots, 2**30, 7, kept)
+    arrays = [ids, table, known, found, hashing.grown(table), kept, *sampled]
+    return [unique, *(array.tolist() for array in arrays)]
 
 
 @given(prompts())
@@ -187,3 +191,31 @@ def test_a_table_that_has_to_grow_loses_nothing() -> None:
     chained, table = hashing.chain_hashes(ids, starts, counts, np.zeros(2, dtype=np.int64))
     assert chained.tolist() == 2 * list(range(many))
     assert int(np.count_nonzero(table[1::2])) == many and len(table) // 2 >= many
+
+
+@given(prompts())
+def test_what_is_lost_at_splits_is_found_by_walking_a_tree(requests: list[Prompt]) -> None:
+    """A tree of blocks as nested tables: the first block that is new hangs on a place, and is lost if others hung there before."""
+    tree: dict[Any, Any] = {}
+    lost: dict[tuple[int, ...], int] = {}
+    kinds = {"reused": 0, "diverged": 0, "extended": 0, "tails": 0}
+    for prompt in requests:
+        node, end = tree, 0
+        while end + BLOCK <= len(prompt) and tuple(prompt[end : end + BLOCK]) in node:
+            node, end = node[tuple(prompt[end : end + BLOCK])], end + BLOCK
+        new = end + BLOCK <= len(prompt)
+        hit = end if end < len(prompt) else end - BLOCK
+        kinds["reused"] += hit
+        kinds["tails" if not new else "diverged" if node else "extended"] += len(prompt) - hit
+        if new and node:
+            lost[tuple(prompt[:end])] = lost.get(tuple(prompt[:end]), 0) + len(prompt) - end
+        for begin in range(end, len(prompt) - BLOCK + 1, BLOCK):
+            node = node.setdefault(tuple(prompt[begin : begin + BLOCK]), {})
+    found = reuse.divergence(reuse.chains(by_tokens(requests), BLOCK), shown=1000)
+    total = sum(len(prompt) for prompt in requests)
+    assert {name: round(getattr(found, name) * total) for name in kinds} == kinds
+    assert sorted((s.position_tokens, s.lost_tokens) for s in found.splits) == sorted((len(k), v) for k, v in lost.items())
+    assert round(float(found.position_share.sum()) * total) == kinds["diverged"]
+    assert all(s.continuations >= 2 and s.requests >= s.continuations for s in found.splits)
+    costs = [s.lost_tokens for s in found.splits]
+    assert costs == sorted(costs, reverse=True)
