@@ -92,9 +92,7 @@ def chain_tokens(tokens: Ids | Ints, starts: Ints, lengths: Ints, counts: Ints, 
     while 3 * size < 4 * total + 4:
         size *= 2
     table = np.zeros(size, dtype=np.int32)
-    first = np.empty(total + 1, dtype=np.int64)
-    parents = np.empty(total + 1, dtype=np.int32)
-    sizes = np.empty(total + 1, dtype=np.int32)
+    blocks = np.empty((total + 1, 3), dtype=np.int64)
     follower = np.zeros(total + 1, dtype=np.int32)
     number, at = 0, 0
     for request in range(len(counts)):
@@ -102,27 +100,18 @@ def chain_tokens(tokens: Ids | Ints, starts: Ints, lengths: Ints, counts: Ints, 
         for index in range(counts[request]):
             begin = starts[request] + index * block
             held = min(block, lengths[request] - index * block)
-            known = follower[parent]
-            if known == 0 or not _same(tokens, first[known], sizes[known], begin, held):
-                slot = -1
-                if known:
-                    key = parent
-                    for place in range(begin, begin + held):
-                        key = mixed(key, tokens[place])
-                    slot = key & (size - 1)
-                    while table[slot] and not (
-                        parents[table[slot]] == parent and _same(tokens, first[table[slot]], sizes[table[slot]], begin, held)
-                    ):
-                        slot = (slot + 1) & (size - 1)
-                    known = table[slot]
-                if known == 0:
-                    number += 1
-                    first[number], parents[number], sizes[number] = begin, parent, held
-                    if slot < 0:
-                        follower[parent] = number
-                    else:
-                        table[slot] = number
-                    known = number
+            known, slot = follower[parent], -1
+            if known and not _same(tokens, blocks[known], parent, begin, held):
+                slot = _slot(tokens, table, blocks, parent, begin, held)
+                known = table[slot]
+            if known == 0:
+                number += 1
+                known = number
+                blocks[known] = parent, begin, held
+                if slot < 0:
+                    follower[parent] = known
+                else:
+                    table[slot] = known
             parent = known
             chained[at] = known - 1
             at += 1
@@ -130,8 +119,21 @@ def chain_tokens(tokens: Ids | Ints, starts: Ints, lengths: Ints, counts: Ints, 
 
 
 @compiled
-def _same(tokens: Ids | Ints, one: int, one_length: int, other: int, length: int) -> bool:
-    return one_length == length and np.array_equal(tokens[one : one + length], tokens[other : other + length])
+def _slot(tokens: Ids | Ints, table: Ids, blocks: Ints, parent: int, begin: int, held: int) -> int:
+    """Where in the table a block stands, or is to stand: a block is (parent, where it begins, how many tokens it has)."""
+    key = parent
+    for place in range(begin, begin + held):
+        key = mixed(key, tokens[place])
+    slot = key & (len(table) - 1)
+    while table[slot] and not _same(tokens, blocks[table[slot]], parent, begin, held):
+        slot = (slot + 1) & (len(table) - 1)
+    return slot
+
+
+@compiled
+def _same(tokens: Ids | Ints, known: Ints, parent: int, begin: int, held: int) -> bool:
+    same_place = known[0] == parent and known[2] == held
+    return same_place and np.array_equal(tokens[known[1] : known[1] + held], tokens[begin : begin + held])
 
 
 @compiled
