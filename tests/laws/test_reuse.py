@@ -127,6 +127,8 @@ def test_more_room_never_hits_less_and_room_for_all_is_without_end(requests: lis
     assert reuse.hit_rate(found, 0.0) == 0 == reuse.touched_share(found, 0.0)
     assert reuse.hit_rate(found, found.unique * BLOCK) == found.unbounded == reuse.hit_rate(found, np.inf)
     assert found.unbounded < 1
+    chained = reuse.chains(by_tokens(requests), BLOCK)
+    assert reuse.hit_tokens(chained).sum() / found.tokens == found.unbounded
     rates = reuse.hit_rate(found, np.arange(200.0))
     assert rates.tolist() == [float(reuse.hit_rate(found, capacity)) for capacity in range(200)]
 
@@ -221,3 +223,24 @@ def test_what_is_lost_at_splits_is_found_by_walking_a_tree(requests: list[Prompt
     assert all(s.continuations >= 2 and s.requests >= s.continuations for s in found.splits)
     costs = [s.lost_tokens for s in found.splits]
     assert costs == sorted(costs, reverse=True)
+
+
+@given(prompts(), st.integers(2, 5))
+def test_requests_dealt_to_caches_find_what_each_cache_alone_would_hold(requests: list[Prompt], caches: int) -> None:
+    found = reuse.curve(reuse.dealt(reuse.chains(by_tokens(requests), BLOCK), caches))
+    for capacity in CAPACITIES:
+        alone = [sum(stepped(requests[first::caches], capacity)) for first in range(caches)]
+        assert found.hits[min(capacity, len(found.hits) - 1)] == sum(alone)
+
+
+@given(prompts())
+def test_groups_share_one_cache_and_their_hits_add_up(requests: list[Prompt]) -> None:
+    chained = reuse.chains(by_tokens(requests), BLOCK)
+    groups = (np.arange(len(requests)) % 3).astype(np.int32)
+    found = reuse.by_group(groups, ("a", "b", "c", "unused"), chained, 5 * BLOCK)
+    hits = reuse.hit_tokens(chained, 5 * BLOCK)
+    assert [(g.name, g.requests, g.hit_tokens) for g in found] == [
+        (name, len(hits[at::3]), hits[at::3].sum()) for at, name in enumerate("abc") if len(hits[at::3])
+    ]
+    assert sum(g.tokens for g in found) == sum(map(len, requests))
+    assert reuse.by_group(None, (), chained) == ()
