@@ -40,14 +40,14 @@ class TestLeftOver:
         d = build(request_rate=5.0, input_tokens=4000, output_tokens=400)
         p = evaluate(d)
         batches = np.linspace(0, float(p.room.fits_sequences), 20)
-        room, prompts = left_over_tokens(p, batches), capacity_tokens(d, p, batches)
+        room, prompts = left_over_tokens(p, batches), capacity_tokens(p, batches)
         assert room[0] == prompts[0] == p.room.pool_tokens and np.all(np.diff(room) < 0)
         assert 0 <= room[-1] < 5000
 
     def test_prompts_have_what_is_left_over_and_their_own(self, build: Build) -> None:
         d = build(request_rate=5.0, input_tokens=4000, output_tokens=400)
         p = evaluate(d)
-        assert capacity_tokens(d, p, 10.0) - left_over_tokens(p, 10.0) == pytest.approx(10 * 4000)
+        assert capacity_tokens(p, 10.0) - left_over_tokens(p, 10.0) == pytest.approx(10 * 4000)
 
     def test_the_hit_rate_is_that_of_the_capacity_it_leaves_itself(self, build: Build, conversation: Trace) -> None:
         d = serving(build, conversation)
@@ -74,8 +74,8 @@ class TestLeftOver:
         curve = reuse.curve(reuse.chains(conversation, 16))
         p = evaluate(d)
         batches, weights = np.array([1.0, 300.0, 900.0]), np.array([0.5, 0.3, 0.2])
-        each = [hit_rate_over(d, p, curve, one) for one in batches]
-        assert hit_rate_over(d, p, curve, batches, weights) == pytest.approx(float(np.dot(each, weights)))
+        each = [hit_rate_over(p, curve, one) for one in batches]
+        assert hit_rate_over(p, curve, batches, weights) == pytest.approx(float(np.dot(each, weights)))
         assert each == sorted(each, reverse=True) and each[0] > each[-1]
 
     def test_no_prefix_cache_no_hits(self, build: Build, conversation: Trace) -> None:
@@ -85,7 +85,7 @@ class TestLeftOver:
     def test_what_does_not_fit_leaves_nothing(self, build: Build) -> None:
         d = build("llama-3.1-70b", request_rate=0.1, input_tokens=4000, output_tokens=400)
         p = evaluate(d)
-        assert not p.fits and capacity_tokens(d, p, 1.0) == left_over_tokens(p, 1.0) == 0.0
+        assert not p.fits and capacity_tokens(p, 1.0) == left_over_tokens(p, 1.0) == 0.0
 
     def test_replicas_have_caches_of_their_own(self, conversation: Trace) -> None:
         chained = reuse.chains(conversation, 512)

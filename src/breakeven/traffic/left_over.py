@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from breakeven.demand import shape
 from breakeven.evaluator import Point, evaluate
 from breakeven.levers import kv_quant
 from breakeven.reuse.hit_rates import ReuseCurve, hit_rate
@@ -45,14 +44,13 @@ def left_over_tokens(p: Point, batch: Array | float) -> Array:
     return _pool_less(p, batch, _sequence_tokens(p))
 
 
-def capacity_tokens(d: Deployment, p: Point, batch: Array | float) -> Array:
+def capacity_tokens(p: Point, batch: Array | float) -> Array:
     """Tokens of the pool of one rank for prompts, those of running sequences included: pool − b/ranks·(sequence bytes/κ − prompt).
 
     The curve's stack has the prompts that run on its top, and they are hit as well as those that have ended, once for all that share
     them; only what a sequence holds beside its prompt is lost. A running prompt is longer than the mean, E[IO]/E[O].
     """
-    prompt = 0.0 if p.demand.input_tokens is None else p.demand.input_tokens * shape(d.workload)[0]
-    return _pool_less(p, batch, np.maximum(_sequence_tokens(p) - prompt, 0.0))
+    return _pool_less(p, batch, np.maximum(_sequence_tokens(p) - p.demand.running_prompt_tokens, 0.0))
 
 
 def _sequence_tokens(p: Point) -> Array | float:
@@ -64,12 +62,12 @@ def _pool_less(p: Point, batch: Array | float, each: Array | float) -> Array:
     return np.asarray(np.maximum(pool - np.asarray(batch) / p.cost.ranks * each, 0.0))
 
 
-def hit_rate_over(d: Deployment, p: Point, curve: ReuseCurve, batches: Array | float, weights: Array | float = 1.0) -> float:
+def hit_rate_over(p: Point, curve: ReuseCurve, batches: Array | float, weights: Array | float = 1.0) -> float:
     """The mean hit rate over a distribution of the batch: a prompt finds what the sequences that run just then leave it.
 
     Weights are of the requests that find so many running; with Poisson arrivals those are the shares of time.
     """
-    rates = hit_rate(curve, capacity_tokens(d, p, batches))
+    rates = hit_rate(curve, capacity_tokens(p, batches))
     return float(np.sum(rates * weights) / np.sum(np.broadcast_to(weights, np.shape(rates))))
 
 
@@ -96,7 +94,7 @@ def hit_rate_of(d: Deployment, curve: ReuseCurve) -> LeftOver:
         pool_tokens=point.room.pool_tokens,
         held_tokens=point.room.pool_tokens - free,
         left_over_tokens=free,
-        capacity_tokens=float(np.median(capacity_tokens(d, point, point.batch))),
+        capacity_tokens=float(np.median(capacity_tokens(point, point.batch))),
         hit_rate=rate,
         unbounded=curve.unbounded,
     )
@@ -109,7 +107,7 @@ def _at(d: Deployment, rate: float) -> Deployment:
 def _found(d: Deployment, point: Point, curve: ReuseCurve) -> float:
     if not d.engine.enable_prefix_caching:
         return 0.0
-    return float(np.median(hit_rate(curve, capacity_tokens(d, point, point.batch))))
+    return float(np.median(hit_rate(curve, capacity_tokens(point, point.batch))))
 
 
 @dataclass(frozen=True, kw_only=True)
