@@ -15,6 +15,7 @@ from trace_samples import AIPERF, BATCH, CHAT, FORMS, GENAI_PERF, GUIDELLM, SECR
 from breakeven import traces
 from breakeven.errors import InputError
 from breakeven.messages import text
+from breakeven.reading.naming import COMMON
 from breakeven.spec.workload import Acceptance
 from breakeven.trace import Trace, arrivals, outputs
 from breakeven.traces import Reading, columns_of
@@ -291,6 +292,12 @@ class TestTables:
     def test_a_column_that_is_not_there_is_refused_by_name(self, tmp_path: Path, columns: str, words: str) -> None:
         with pytest.raises(InputError, match=words):
             read(tmp_path, "ts,n\n1,2\n", columns=columns_of(columns))
+
+    def test_the_guide_names_every_form_and_every_name_that_is_taken(self, root: Path) -> None:
+        guide = (root / "docs/guide/traces.md").read_text(encoding="utf-8")
+        assert [form for form in FORMS if f"| `{form}` |" not in guide] == []
+        for field, names in COMMON.items():
+            assert f"| `{field}` | {', '.join(names.split())} |" in guide
 
     @pytest.mark.parametrize("words", ["arrival", "when=ts", "input=", "input=a,input=b"])
     def test_columns_are_typed_as_field_and_name(self, words: str) -> None:
