@@ -36,6 +36,7 @@ from breakeven.statement import check, ledgers
 
 if TYPE_CHECKING:
     from breakeven.calibration.calibrate import Calibrated
+    from breakeven.traffic.profile import Profile
 
 THRESHOLD = 0.10
 DRAWS = 512
@@ -278,6 +279,14 @@ def calibrate(
     files = [Path(path) for path in ([paths] if isinstance(paths, (Path, str)) else paths)]
     stated = Stated(model=model or "", device=hardware or "", engine=engine or "", folders=catalog.user_folders(catalog_dirs))
     return fitted(files, stated, ship=ship)
+
+
+def profile(trace: Path | str, *, window_s: float | None = None) -> Profile:
+    """What the traffic of a trace looks like (``docs/guide/profile.md``)."""
+    from breakeven import traces
+    from breakeven.traffic.profile import profile_of
+
+    return profile_of(traces.read(Path(trace)), window_s=window_s)
 
 
 def _middle(d: Deployment, threshold: float, draws: int) -> Point:
