@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from msgspec import UnsetType
 from rich.cells import cell_len
 from rich.console import RenderableType
 from rich.table import Table
@@ -79,7 +80,9 @@ def _header(document: Document, width: int) -> Iterator[RenderableType]:
 
 def _point(document: Document) -> Table:
     figures = "   ".join(words.point_words(document))
-    said = glued(f"{document.operating_point.sentence}\n{figures}".rstrip())
+    over_time = document.operating_point.batch_over_time
+    spread = "" if isinstance(over_time, UnsetType) else f"\n{over_time.sentence}"
+    said = glued(f"{document.operating_point.sentence}{spread}\n{figures}".rstrip())
     return labels([(say("report.operating_point", document.language), said)], _label_width(document))
 
 
