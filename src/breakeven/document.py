@@ -15,6 +15,7 @@ from breakeven.advice import Axis, LimitedBy, Verdict
 from breakeven.backtest_document import BACKTEST_SCHEMA, BacktestDocument
 from breakeven.calibrate_document import CALIBRATE_SCHEMA, CalibrateDocument
 from breakeven.catalog_document import CATALOG_SCHEMA, CatalogDocument
+from breakeven.simulate_document import SIMULATION_SCHEMA, SimulationDocument
 
 SCHEMA: Final = "breakeven.advice/1"
 EXPLANATION_SCHEMA: Final = "breakeven.explanation/1"
@@ -338,6 +339,7 @@ PUBLISHED: Mapping[str, tuple[str, type[Struct]]] = {
     "catalog-1.schema.json": (CATALOG_SCHEMA, CatalogDocument),
     "backtest-1.schema.json": (BACKTEST_SCHEMA, BacktestDocument),
     "calibrate-1.schema.json": (CALIBRATE_SCHEMA, CalibrateDocument),
+    "simulation-1.schema.json": (SIMULATION_SCHEMA, SimulationDocument),
 }
 """File of ``docs/reference`` to the document whose schema it holds."""
 

@@ -9,13 +9,14 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from breakeven import backtest_page, calibrate_page, catalog_page, words
+from breakeven import backtest_page, calibrate_page, catalog_page, simulate_page, words
 from breakeven.backtest_document import BacktestDocument
 from breakeven.calibrate_document import CalibrateDocument
 from breakeven.canvas import DIM, WIDEST, folded, glued, grid, indented, labels, rule, written
 from breakeven.catalog_document import CatalogDocument
 from breakeven.document import Document, ExplanationDocument, Lever, Line, RuleOfThumb
 from breakeven.messages import printable, say
+from breakeven.simulate_document import SimulationDocument
 
 BAR = 18
 LEDGER_COLOURS = {"memory": "blue", "bandwidth": "cyan", "compute": "magenta", "interconnect": "yellow"}
@@ -30,7 +31,7 @@ VERDICT_STYLES = {
 
 
 def render(
-    document: Document | ExplanationDocument | CatalogDocument | BacktestDocument | CalibrateDocument,
+    document: Document | ExplanationDocument | CatalogDocument | BacktestDocument | CalibrateDocument | SimulationDocument,
     *,
     width: int = WIDEST,
     colour: bool = False,
@@ -43,6 +44,8 @@ def render(
         blocks = [*backtest_page.blocks(document, verbose)]
     elif isinstance(document, CalibrateDocument):
         blocks = [*calibrate_page.blocks(document, verbose)]
+    elif isinstance(document, SimulationDocument):
+        blocks = [*simulate_page.blocks(document, verbose)]
     elif isinstance(document, ExplanationDocument):
         blocks = _explanation(document)
     elif isinstance(document, CatalogDocument):

@@ -75,4 +75,4 @@ def _half(means: Floats) -> float:
     lag = float(centred[:-1] @ centred[1:]) / float(centred @ centred)
     r = min(max(lag + 1.0 / count, 0.0), 0.9)
     t = float(special.stdtrit(count - 1, 0.5 + CONFIDENCE / 2))
-    return t * (variance * (1.0 + r) / (1.0 - r) / count) ** 0.5
+    return float(t * (variance * (1.0 + r) / (1.0 - r) / count) ** 0.5)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import lcm
 from typing import Literal
 
 import numpy as np
@@ -51,8 +52,12 @@ def _chained(d: Deployment, trace: Trace, requests: Requests) -> Prefixes:
     """The trace's own identities, chained as the engine's cache chains blocks."""
     from breakeven import reuse
 
-    found = reuse.chains(trace, d.engine.block_size)
-    count = len(requests.input_tokens)
-    offsets = np.asarray(found.offsets[: count + 1], dtype=np.int64)
+    block = d.engine.block_size
+    found = reuse.chains(trace, block)
+    if found.block_tokens % block:
+        # Whole blocks of the engine alone can hit: then a piece that is whole in both.
+        found = reuse.chains(trace, lcm(found.block_tokens, block))
+    offsets = np.asarray(found.offsets[: len(requests.input_tokens) + 1], dtype=np.int64)
     ids = np.asarray(found.ids[: offsets[-1]], dtype=np.int64)
-    return Prefixes(requests=replace(requests, chain_ids=ids, chain_offsets=offsets, chain_tokens=found.block_tokens), known="trace")
+    chained = replace(requests, chain_ids=ids, chain_offsets=offsets, chain_tokens=found.block_tokens)
+    return Prefixes(requests=chained, known="trace", notes=found.notes)
