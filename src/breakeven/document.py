@@ -16,6 +16,7 @@ from breakeven.backtest_document import BACKTEST_SCHEMA, BacktestDocument
 from breakeven.calibrate_document import CALIBRATE_SCHEMA, CalibrateDocument
 from breakeven.catalog_document import CATALOG_SCHEMA, CatalogDocument
 from breakeven.profile_document import PROFILE_SCHEMA, ProfileDocument
+from breakeven.simulate_document import SIMULATION_SCHEMA, SimulationDocument
 
 SCHEMA: Final = "breakeven.advice/1"
 EXPLANATION_SCHEMA: Final = "breakeven.explanation/1"
@@ -360,6 +361,7 @@ PUBLISHED: Mapping[str, tuple[str, type[Struct]]] = {
     "backtest-1.schema.json": (BACKTEST_SCHEMA, BacktestDocument),
     "calibrate-1.schema.json": (CALIBRATE_SCHEMA, CalibrateDocument),
     "profile-1.schema.json": (PROFILE_SCHEMA, ProfileDocument),
+    "simulation-1.schema.json": (SIMULATION_SCHEMA, SimulationDocument),
 }
 """File of ``docs/reference`` to the document whose schema it holds."""
 

@@ -104,6 +104,9 @@ class Setting:
     tau: Array | float
     cap: Array
     factor: Array | float
+    """On the roofline's time of a step."""
+    prompt_factor: Array | float
+    """And on that of a prompt."""
     prompts: Prompts
     pool: pools.Pool | None
 
@@ -178,8 +181,6 @@ def prepare(d: Deployment, draws: Draws, noise: Noise) -> Setting:
     rows = spec.rows if spec is not None else 1
     accepted = curve(d, load.context_tokens, draws)
     space = room(d, s, tokens_held(load, d.engine.kv_reserve == "whole"))
-    plain = step_cost(s, e, d.engine.name, load.context_tokens, rows, context_deviation=context_deviation(load, d.workload))
-    cost = draft.with_speculation(plain, d, s, e, load.context_tokens)
     kept = 1.0 + (e.prefix_bookkeeping if d.engine.enable_prefix_caching else 0.0)
     told = corrected.factors(d, e, load, draws, _in_flight(d, load))
     offset = kept * told.step
@@ -188,15 +189,23 @@ def prepare(d: Deployment, draws: Draws, noise: Noise) -> Setting:
         demand=load,
         shard=s,
         efficiencies=e,
-        cost=with_curves(cost, d, s, e, draws, load.context_tokens),
+        cost=priced(d, s, e, draws, load.context_tokens, context_deviation(load, d.workload)),
         room=space,
         rows=rows,
         tau=acceptance.tokens_per_round(accepted, spec.num_speculative_tokens) if accepted is not None and spec is not None else 1.0,
         cap=np.maximum(np.floor(np.minimum(float(d.engine.max_num_seqs * s.layout.ranks), space.fits_sequences)), 1.0),
         factor=offset * noise.step,
+        prompt_factor=offset * noise.prefill,
         prompts=_prompts(d, s, e, load, offset * noise.prefill, told.first_token),
         pool=pools.pool(d, s, load, offset * noise.prefill, draws),
     )
+
+
+def priced(d: Deployment, s: Shard, e: Efficiencies, draws: Draws, context_tokens: Array | float, deviation: Array | float) -> StepCost:
+    """The price of a step at a mean context: the roofline, what a round of speculation adds, and what was measured over it."""
+    rows = d.engine.speculative.rows if d.engine.speculative is not None else 1
+    plain = step_cost(s, e, d.engine.name, context_tokens, rows, context_deviation=deviation)
+    return with_curves(draft.with_speculation(plain, d, s, e, context_tokens), d, s, e, draws, context_tokens)
 
 
 def _in_flight(d: Deployment, load: Demand) -> Array | float | None:

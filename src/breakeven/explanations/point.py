@@ -16,7 +16,6 @@ from breakeven.rate_groups import RateGroups
 from breakeven.spec.deployment import Deployment
 from breakeven.stats import Array
 
-
 SEEN_S = 1e-8
 """A time below this is shown as nothing."""
 

@@ -116,7 +116,8 @@ def slo_of(table: Table, provenance: dict[str, Provenance]) -> Slo:
     values = {name: positive(one.value, f"slo.{name}") for name, one in given.items()}
     provenance.update({f"slo.{name}": one.origin for name, one in given.items()})
     tails = tuple(name for name in values if "_p" in name)
-    return Slo(ttft_s=values.get("ttft_s"), tpot_s=values.get("tpot_s"), e2e_s=values.get("e2e_s"), tails=tails)
+    limits = tuple(values[name] for name in tails)
+    return Slo(ttft_s=values.get("ttft_s"), tpot_s=values.get("tpot_s"), e2e_s=values.get("e2e_s"), tails=tails, tail_limits_s=limits)
 
 
 def price_of(table: Table, provenance: dict[str, Provenance]) -> Price | None:

@@ -10,7 +10,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from breakeven import backtest_page, calibrate_page, catalog_page, profile_page, words
+from breakeven import backtest_page, calibrate_page, catalog_page, profile_page, simulate_page, words
 from breakeven.backtest_document import BacktestDocument
 from breakeven.calibrate_document import CalibrateDocument
 from breakeven.canvas import DIM, WIDEST, folded, glued, grid, indented, labels, rule, written
@@ -18,6 +18,7 @@ from breakeven.catalog_document import CatalogDocument
 from breakeven.document import Document, ExplanationDocument, Lever, Line, RuleOfThumb
 from breakeven.messages import printable, say
 from breakeven.profile_document import ProfileDocument
+from breakeven.simulate_document import SimulationDocument
 
 BAR = 18
 LEDGER_COLOURS = {"memory": "blue", "bandwidth": "cyan", "compute": "magenta", "interconnect": "yellow"}
@@ -32,7 +33,13 @@ VERDICT_STYLES = {
 
 
 def render(
-    document: Document | ExplanationDocument | CatalogDocument | BacktestDocument | CalibrateDocument | ProfileDocument,
+    document: Document
+    | ExplanationDocument
+    | CatalogDocument
+    | BacktestDocument
+    | CalibrateDocument
+    | ProfileDocument
+    | SimulationDocument,
     *,
     width: int = WIDEST,
     colour: bool = False,
@@ -47,6 +54,8 @@ def render(
         blocks = [*calibrate_page.blocks(document, verbose)]
     elif isinstance(document, ProfileDocument):
         blocks = [*profile_page.blocks(document, verbose)]
+    elif isinstance(document, SimulationDocument):
+        blocks = [*simulate_page.blocks(document, verbose)]
     elif isinstance(document, ExplanationDocument):
         blocks = _explanation(document)
     elif isinstance(document, CatalogDocument):

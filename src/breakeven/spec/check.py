@@ -267,5 +267,7 @@ def _check_promises(slo: Slo, price: Price | None) -> None:
         value = getattr(slo, name)
         if value is not None:
             check_number(value, f"slo.{name}", positive)
+    for place, limit in enumerate(slo.tail_limits_s):
+        check_number(limit, f"slo.tail_limits_s[{place}]", positive)
     if price is not None:
         check_number(price.per_device_hour, "price.per_device_hour", positive)

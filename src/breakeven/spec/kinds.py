@@ -58,6 +58,7 @@ def check_kinds(d: Deployment) -> None:
         _check_names(d.price, "price", ("currency",))
     _check_tables(d)
     check_list(d.slo.tails, "slo.tails")
+    check_list(d.slo.tail_limits_s, "slo.tail_limits_s")
     for place, tail in enumerate(d.slo.tails):
         _check_name(tail, f"slo.tails[{place}]")
 

@@ -91,6 +91,8 @@ class Slo:
     e2e_s: float | None = None
     tails: tuple[str, ...] = ()
     """Keys such as ``ttft_p99_s`` that a mean cannot answer."""
+    tail_limits_s: tuple[float, ...] = ()
+    """Their limits, in the same order."""
 
 
 @dataclass(frozen=True, kw_only=True)
