@@ -75,7 +75,7 @@ def _trace(table: Table, values: Mapping[str, object], beside: Path | None) -> _
     if not any(name in values for name in ARRIVALS):
         found["request_rate"] = request_rate(trace)
         found["arrivals"] = arrival_rates(arrivals(trace))
-    return _Traced(values=found, warnings=damage(trace))
+    return _Traced(values=found, warnings=(*damage(trace), *trace.notes))
 
 
 def _acceptance(table: Table, provenance: dict[str, Provenance]) -> Acceptance | None:
