@@ -16,7 +16,7 @@ from breakeven.trace import Trace, make_trace
 SEEDS = range(10)
 
 
-def skewed(requests: int = 4000, documents: int = 2000, blocks: int = 40, exponent: float = 1.1) -> Trace:
+def skewed(requests: int = 20_000, documents: int = 20_000, blocks: int = 40, exponent: float = 0.9) -> Trace:
     """Prompts on documents of Zipf's popularity behind one system prompt of a block, each with an end of its own."""
     rng = np.random.default_rng(5)
     weights = np.arange(1, documents + 1) ** -exponent
@@ -47,14 +47,14 @@ def deviation(trace: Trace, block: int, rate: float) -> tuple[list[float], list[
     return [float(np.max(np.abs(reuse.block_hit_rate(one, grid) - truth))) for one in found], [one.error for one in found]
 
 
-@pytest.mark.parametrize(("rate", "error"), [(0.3, 0.02), (0.1, 0.04), (0.03, 0.07)])
+@pytest.mark.parametrize(("rate", "error"), [(0.3, 0.03), (0.1, 0.05), (0.03, 0.08)])
 def test_the_conversation_trace_is_within_its_bound(shared: Path, rate: float, error: float) -> None:
     far, stated = deviation(traces.read(shared / "data/traces/mooncake_conversation.jsonl"), 512, rate)
     assert sum(one <= bound for one, bound in zip(far, stated, strict=True)) >= 9
     assert np.median(stated) < error, "a bound so wide says nothing"
 
 
-@pytest.mark.parametrize(("rate", "error"), [(0.3, 0.03), (0.1, 0.06)])
+@pytest.mark.parametrize(("rate", "error"), [(0.3, 0.1), (0.1, 0.15)])
 def test_skewed_documents_are_within_their_bound(rate: float, error: float) -> None:
     far, stated = deviation(skewed(), 16, rate)
     assert sum(one <= bound for one, bound in zip(far, stated, strict=True)) >= 9
@@ -80,10 +80,10 @@ def test_a_sample_of_coarser_blocks_is_of_those_blocks(shared: Path) -> None:
 def test_long_traces_are_sampled_and_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
     trace = skewed()
     assert reuse.curve_of(trace, 16).rate == 1 and reuse.curve_of(trace, 16).error == 0
-    monkeypatch.setattr(sampling, "MOST_BLOCKS", 10_000)
-    monkeypatch.setattr(sampling, "KEPT_BLOCKS", 8_000)
+    monkeypatch.setattr(sampling, "MOST_BLOCKS", 100_000)
+    monkeypatch.setattr(sampling, "KEPT_BLOCKS", 40_000)
     found = reuse.curve_of(trace, 16)
-    assert found.rate == pytest.approx(8_000 / found.blocks) and found.error > 0
+    assert found.rate == pytest.approx(40_000 / found.blocks) and found.error > 0
     [note] = found.notes
     assert "95 %" in text(note) and "95 %" in text(note, "zh")
 

@@ -57,8 +57,11 @@ class ReuseCurve:
         return float(self.hits[-1] / self.blocks) if self.blocks else 0.0
 
 
-def curve(chained: Chains) -> ReuseCurve:
-    """The hit rate at every capacity in one pass: one histogram of stack distances, summed up; of a sample as :func:`_of_all`."""
+def curve(chained: Chains, *, clipped: bool = True) -> ReuseCurve:
+    """The hit rate at every capacity in one pass: one histogram of stack distances, summed up.
+
+    ``clipped`` False leaves estimates of a sample that are below 0 or fall: their spread tells the error.
+    """
     found = distances(chained.ids, chained.offsets, chained.lookups, chained.unique)
     hits = _up_to(found)
     return ReuseCurve(
@@ -68,7 +71,7 @@ def curve(chained: Chains) -> ReuseCurve:
         unique=round(chained.unique / chained.rate),
         block_tokens=chained.block_tokens,
         engine_block_tokens=chained.engine_block_tokens,
-        hits=hits if chained.rate == 1 else _of_all(hits, chained),
+        hits=hits if chained.rate == 1 else _of_all(hits, chained, clipped),
         touched=_up_to(found[chained.offsets[:-1][np.diff(chained.offsets) > 0]]) if chained.rate == 1 else None,
         rate=chained.rate,
         notes=chained.notes,
@@ -82,16 +85,16 @@ def _up_to(found: Ids) -> Floats:
     return np.cumsum(counts).astype(np.float64)
 
 
-def _of_all(hits: Floats, chained: Chains) -> Floats:
+def _of_all(hits: Floats, chained: Chains, clipped: bool) -> Floats:
     """Hits of all blocks from those of a sample: (hits + N·R − n)/R, N blocks of which n were sampled at a rate of R.
 
     The few blocks that are used most, mostly at short distances, are in the sample or not by chance; what they bring too few or too
     many is N·R − n (SHARDS-adj, Waldspurger et al. 2015, section 3.3).
     """
     missing = chained.blocks * chained.rate - len(chained.ids)
-    found = np.clip((hits + missing) / chained.rate, 0.0, chained.blocks)
+    found = (hits + missing) / chained.rate
     found[0] = 0.0
-    return np.maximum.accumulate(found)
+    return np.clip(found, 0.0, chained.blocks) if clipped else found
 
 
 def hit_rate(found: ReuseCurve, capacity_tokens: Array | float) -> Array:
