@@ -9,12 +9,13 @@ from typing import Any
 
 from breakeven.errors import InputError
 from breakeven.messages import Message
+from breakeven.origin.arrival_rates import arrival_rates
 from breakeven.origin.layers import SECTIONS, Given, Table
 from breakeven.origin.values import Parser, count, numbers, one_of, positive, shown, uncertain, word
 from breakeven.spec.check import ACCEPTANCE, WORKLOAD, check_positions
 from breakeven.spec.deployment import Provenance
 from breakeven.spec.workload import ACCEPTANCE_FORMS, ARRIVALS, TASKS, Acceptance, Price, Slo, Workload
-from breakeven.trace import damage, lengths, request_rate
+from breakeven.trace import Trace, arrivals, damage, lengths, request_rate
 
 NUMBERS: Mapping[str, Parser] = {name: uncertain(rule) for name, rule in WORKLOAD.items()}
 
@@ -39,7 +40,7 @@ def workload_of(table: Table, beside: Path | None) -> Loaded:
             provenance[f"workload.{name}"] = given.origin
     traced = _trace(table, values, beside)
     values |= traced.values
-    provenance |= {f"workload.{name}": "file" for name in traced.values if name != "trace"}
+    provenance |= {f"workload.{name}": "file" for name, value in traced.values.items() if name != "trace" and value is not None}
     if "workload.trace" in table:
         provenance["workload.trace"] = table["workload.trace"].origin
     if "workload.task" in table:
@@ -59,21 +60,27 @@ def _trace(table: Table, values: Mapping[str, object], beside: Path | None) -> _
     given = table.get("workload.trace")
     if given is None:
         return _Traced(values={})
-    from breakeven import traces
-
-    path = Path(word(given.value, "workload.trace")).expanduser()
-    if given.layer == "file" and beside is not None and not path.is_absolute():
-        path = beside / path
-    trace = traces.read(path)
+    trace = given.value if isinstance(given.value, Trace) else _read(given, beside)
     moments = lengths(trace)
-    found: dict[str, object] = {"trace": str(given.value)}
+    found: dict[str, object] = {"trace": trace.name if isinstance(given.value, Trace) else str(given.value)}
     if "input_tokens" not in values and "output_tokens" not in values:
         found["lengths"] = moments
     found |= {} if "input_tokens" in values else {"input_tokens": moments.mean_input}
     found |= {} if "output_tokens" in values else {"output_tokens": moments.mean_output}
     if not any(name in values for name in ARRIVALS):
         found["request_rate"] = request_rate(trace)
-    return _Traced(values=found, warnings=damage(trace))
+        found["arrivals"] = arrival_rates(arrivals(trace))
+    return _Traced(values=found, warnings=(*damage(trace), *trace.notes))
+
+
+def _read(given: Given, beside: Path | None) -> Trace:
+    """The trace in a file, which a deployment file names from where it lies."""
+    from breakeven import traces
+
+    path = Path(word(given.value, "workload.trace")).expanduser()
+    if given.layer == "file" and beside is not None and not path.is_absolute():
+        path = beside / path
+    return traces.read(path)
 
 
 def _acceptance(table: Table, provenance: dict[str, Provenance]) -> Acceptance | None:
@@ -114,7 +121,8 @@ def slo_of(table: Table, provenance: dict[str, Provenance]) -> Slo:
     values = {name: positive(one.value, f"slo.{name}") for name, one in given.items()}
     provenance.update({f"slo.{name}": one.origin for name, one in given.items()})
     tails = tuple(name for name in values if "_p" in name)
-    return Slo(ttft_s=values.get("ttft_s"), tpot_s=values.get("tpot_s"), e2e_s=values.get("e2e_s"), tails=tails)
+    limits = tuple(values[name] for name in tails)
+    return Slo(ttft_s=values.get("ttft_s"), tpot_s=values.get("tpot_s"), e2e_s=values.get("e2e_s"), tails=tails, tail_limits_s=limits)
 
 
 def price_of(table: Table, provenance: dict[str, Provenance]) -> Price | None:
