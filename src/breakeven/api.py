@@ -75,6 +75,11 @@ def load(**sources: object) -> tuple[Deployment, tuple[Message, ...]]:
     folders: Any = sources.pop("catalog_dirs", ())
     resolved = resolve(**sources, catalog_dirs=catalog.user_folders(folders))  # type: ignore[arg-type]
     deployment, told = with_measured_pool(resolved.deployment, resolved.log)
+    if resolved.trace is not None and (resolved.trace.hash_ids is not None or resolved.trace.prompt_ids is not None):
+        from breakeven.traffic.hits import with_hits
+
+        deployment, reused = with_hits(deployment, resolved.trace)
+        told = (*told, *reused)
     return deployment, (*resolved.warnings, *told)
 
 

@@ -1,0 +1,46 @@
+"""The prefix hit rate from a trace's own prompts: its reuse curve, looked up by every arm at the capacity it leaves over."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from breakeven.evaluator import evaluate
+from breakeven.messages import Message
+from breakeven.reuse.hit_rates import ReuseCurve, hit_rate
+from breakeven.reuse.sampling import curve_of
+from breakeven.spec.deployment import Deployment
+from breakeven.spec.parallel import layout
+from breakeven.spec.workload import ReuseRates
+from breakeven.trace import Trace
+
+POINTS = 97
+
+
+def with_hits(d: Deployment, trace: Trace | None) -> tuple[Deployment, tuple[Message, ...]]:
+    """The deployment with the reuse curve of its trace, and the hit rate it comes to there; as it is where a hit rate is stated.
+
+    Replicas that share the arrivals have caches of their own, and what each sees hangs on the routing: not told from one curve.
+    """
+    w = d.workload
+    known = trace is not None and (trace.hash_ids is not None or trace.prompt_ids is not None)
+    if trace is None or not known or w.prefix_hit_rate is not None or d.disaggregation is not None:
+        return d, ()
+    if d.replicas * layout(d.model, d.engine).ranks > 1:
+        return d, (Message("warning.hits_of_replicas", {"path": trace.name}),)
+    found = curve_of(trace, d.engine.block_size)
+    traced = replace(d, workload=replace(w, prefix_hit_rate=0.0, reuse=rates(found)))
+    cached = replace(traced, engine=replace(d.engine, enable_prefix_caching=True))
+    hits = float(np.median(np.asarray(evaluate(cached).demand.hit_rate)))
+    provenance = {**d.provenance, "workload.prefix_hit_rate": "file"}
+    said = Message("warning.hits_of_trace", {"path": trace.name, "hits": hits, "most": found.unbounded})
+    return replace(traced, workload=replace(traced.workload, prefix_hit_rate=hits), provenance=provenance), (*found.notes, said)
+
+
+def rates(found: ReuseCurve) -> ReuseRates:
+    """The curve at capacities evenly spaced in their logarithm, from none to that beyond which nothing is gained."""
+    most = float(found.unique * found.block_tokens)
+    capacities = np.concatenate(([0.0], np.unique(np.geomspace(found.block_tokens, max(most, found.block_tokens), POINTS).round())))
+    hits = np.maximum.accumulate(hit_rate(found, capacities))
+    return ReuseRates(capacity_tokens=tuple(float(x) for x in capacities), hit_rates=tuple(float(x) for x in hits))
