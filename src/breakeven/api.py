@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from breakeven.simulation.combinations import Plan, Progress
     from breakeven.simulation.result import Simulation
     from breakeven.trace import Trace
+    from breakeven.traffic.profile import Profile
 
 THRESHOLD = 0.10
 DRAWS = 512
@@ -282,6 +283,14 @@ def calibrate(
     files = [Path(path) for path in ([paths] if isinstance(paths, (Path, str)) else paths)]
     stated = Stated(model=model or "", device=hardware or "", engine=engine or "", folders=catalog.user_folders(catalog_dirs))
     return fitted(files, stated, ship=ship)
+
+
+def profile(trace: Path | str, *, window_s: float | None = None) -> Profile:
+    """What the traffic of a trace looks like (``docs/guide/profile.md``)."""
+    from breakeven import traces
+    from breakeven.traffic.profile import profile_of
+
+    return profile_of(traces.read(Path(trace)), window_s=window_s)
 
 
 def simulate(

@@ -14,11 +14,18 @@ from breakeven import registry, traces
 from breakeven.errors import BreakevenError, InputError
 from breakeven.messages import text
 from breakeven.trace import Trace, damage, lengths, request_rate
-from breakeven.traces import azure, mooncake
 
 HEADER = "TIMESTAMP,ContextTokens,GeneratedTokens\n"
 GOOD = "2023-11-16 18:15:46.6805900,374,44\n2023-11-16 18:15:50.9951690,396,109\n2023-11-16 18:15:51.2224670,879,55\n"
 LINE = {"timestamp": 0, "input_length": 1030, "output_length": 5, "hash_ids": [1, 2, 3]}
+CHAT = {
+    "timestamp": "2026-01-05T10:00:00Z",
+    "request": {"model": "m", "messages": [{"role": "system", "content": "You are made up."}, {"role": "user", "content": "Say it."}]},
+    "response": {
+        "choices": [{"message": {"role": "assistant", "content": "It is said."}}],
+        "usage": {"prompt_tokens": 12, "completion_tokens": 5},
+    },
+}
 
 
 def written(folder: Path, content: str | bytes, name: str = "t") -> Path:
@@ -30,6 +37,7 @@ def written(folder: Path, content: str | bytes, name: str = "t") -> Path:
 FORMS = {
     "azure": HEADER + GOOD,
     "mooncake": json.dumps(LINE) + "\n" + json.dumps({**LINE, "timestamp": 500}) + "\n",
+    "openai_log": json.dumps(CHAT) + "\n" + json.dumps({**CHAT, "timestamp": "2026-01-05T10:00:01.5Z"}) + "\n",
 }
 """A sound sample of each form, first line to last: a new form needs one here."""
 
@@ -51,13 +59,13 @@ class TestSharedTraces:
     def test_azure_means_are_those_of_a_plain_reading(self, shared: Path) -> None:
         path = shared / "data/traces/azure_2023_conv.csv"
         rows = [line.split(",") for line in path.read_text().splitlines()[1:]]
-        moments = lengths(azure.read(path))
+        moments = lengths(traces.read(path))
         assert moments.mean_input == pytest.approx(sum(int(row[1]) for row in rows) / len(rows))
         assert moments.mean_output_squared == pytest.approx(sum(int(row[2]) ** 2 for row in rows) / len(rows))
         assert moments.mean_input_output == pytest.approx(sum(int(row[1]) * int(row[2]) for row in rows) / len(rows))
 
     def test_mooncakes_ids_cover_its_prompts(self, shared: Path) -> None:
-        found = mooncake.read(shared / "data/traces/mooncake_conversation.jsonl")
+        found = traces.read(shared / "data/traces/mooncake_conversation.jsonl")
         assert found.hash_offsets is not None and found.hash_ids is not None and found.block_tokens == 512
         blocks = np.diff(found.hash_offsets)
         assert np.array_equal(blocks, -(-found.input_tokens // 512))
@@ -113,7 +121,6 @@ class TestAzure:
         [
             "2023-11-16 18:15:46,-1,5",
             "2023-11-16 18:15:46,nan,5",
-            "2023-11-16 18:15:46,5,0",
             "2023-11-16 18:15:46,5",
             "2023-13-45 18:15:46,5,5",
             "today,5,5",
@@ -152,7 +159,6 @@ class TestMooncake:
         [
             {"input_length": -1},
             {"input_length": None},
-            {"output_length": 0},
             {"timestamp": "x"},
             {"timestamp": -5},
             {"hash_ids": [-1]},
@@ -168,7 +174,7 @@ class TestMooncake:
 
 
 class TestWhatIsNoTrace:
-    @pytest.mark.parametrize("content", [b"", b"\0" * 100, b"hello", b"a,b,c\n1,2,3\n", b"{}", b"\xff\xfe", b'{"timestamp": 1}'])
+    @pytest.mark.parametrize("content", [b"\0" * 100, b"hello", b"a,b,c\n1,2,3\n", b"{}", b'{"timestamp": 1}'])
     def test_an_unknown_form_names_the_known(self, tmp_path: Path, content: bytes) -> None:
         with pytest.raises(InputError, match="azure, mooncake"):
             traces.read(written(tmp_path, content))
@@ -208,7 +214,7 @@ def test_quantiles_run_from_the_least_to_the_most(tmp_path: Path) -> None:
 def test_any_lines_are_a_trace_or_one_line(tmp_path_factory: pytest.TempPathFactory, lines: list[str]) -> None:
     path = written(tmp_path_factory.mktemp("fuzz"), HEADER + "\n".join(lines))
     try:
-        found = azure.read(path)
+        found = traces.read(path)
     except InputError as error:
         assert "\n" not in str(error)
     else:

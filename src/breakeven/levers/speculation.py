@@ -244,7 +244,8 @@ def schedule(off: Deployment, method: str, cap: int) -> list[list[int]]:
     """
     context = float(np.median(evaluate(off, exact=False).demand.context_tokens))
     batches = np.unique(np.append(2.0 ** np.arange(int(np.log2(max(cap, 1))) + 1), max(cap, 1)))
-    pinned = replace(off, workload=replace(off.workload, request_rate=None, concurrency=None, batch=batches, context_tokens=context))
+    w = replace(off.workload, request_rate=None, concurrency=None, arrivals=None, batch=batches, context_tokens=context)
+    pinned = replace(off, workload=w)
     plain = evaluate(pinned).tpot_s
     drafted = [evaluate(apply(pinned, name_of(method, k))).tpot_s for k in range(1, MOST_DRAFTED + 1)]
     times = np.array([np.broadcast_to(time, batches.shape) for time in (plain, *drafted)])

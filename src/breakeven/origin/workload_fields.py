@@ -9,12 +9,13 @@ from typing import Any
 
 from breakeven.errors import InputError
 from breakeven.messages import Message
+from breakeven.origin.arrival_rates import arrival_rates
 from breakeven.origin.layers import SECTIONS, Given, Table
 from breakeven.origin.values import Parser, count, numbers, one_of, positive, shown, uncertain, word
 from breakeven.spec.check import ACCEPTANCE, WORKLOAD, check_positions
 from breakeven.spec.deployment import Provenance
 from breakeven.spec.workload import ACCEPTANCE_FORMS, ARRIVALS, TASKS, Acceptance, Price, Slo, Workload
-from breakeven.trace import damage, lengths, request_rate
+from breakeven.trace import arrivals, damage, lengths, request_rate
 
 NUMBERS: Mapping[str, Parser] = {name: uncertain(rule) for name, rule in WORKLOAD.items()}
 
@@ -39,7 +40,7 @@ def workload_of(table: Table, beside: Path | None) -> Loaded:
             provenance[f"workload.{name}"] = given.origin
     traced = _trace(table, values, beside)
     values |= traced.values
-    provenance |= {f"workload.{name}": "file" for name in traced.values if name != "trace"}
+    provenance |= {f"workload.{name}": "file" for name, value in traced.values.items() if name != "trace" and value is not None}
     if "workload.trace" in table:
         provenance["workload.trace"] = table["workload.trace"].origin
     if "workload.task" in table:
@@ -73,7 +74,8 @@ def _trace(table: Table, values: Mapping[str, object], beside: Path | None) -> _
     found |= {} if "output_tokens" in values else {"output_tokens": moments.mean_output}
     if not any(name in values for name in ARRIVALS):
         found["request_rate"] = request_rate(trace)
-    return _Traced(values=found, warnings=damage(trace))
+        found["arrivals"] = arrival_rates(arrivals(trace))
+    return _Traced(values=found, warnings=(*damage(trace), *trace.notes))
 
 
 def _acceptance(table: Table, provenance: dict[str, Provenance]) -> Acceptance | None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from msgspec import UnsetType
+
 from breakeven import backtest_words, simulate_words, words
 from breakeven.backtest_document import BacktestDocument, BacktestReason, BacktestScore
 from breakeven.document import Document
@@ -33,6 +35,8 @@ def _head(document: Document) -> Iterator[str]:
     yield ""
     yield f"{document.title.workload}  "
     yield f"{document.operating_point.sentence}  "
+    if not isinstance(document.operating_point.batch_over_time, UnsetType):
+        yield f"{document.operating_point.batch_over_time.sentence}  "
     yield words.joined(words.point_words(document))
 
 

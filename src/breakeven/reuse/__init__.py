@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from breakeven.reuse.divergence import Divergence, Split, divergence
 from breakeven.reuse.hit_rates import GroupReuse, ReuseCurve, block_hit_rate, by_group, curve, hit_rate, hit_tokens, touched_share
 from breakeven.reuse.identity import Chains, chains
+from breakeven.reuse.sampling import curve_of, sample, sampled_curve
 
 __all__ = [
     "Chains",
+    "Divergence",
     "GroupReuse",
     "ReuseCurve",
+    "Split",
     "block_hit_rate",
     "by_group",
     "chains",
     "curve",
+    "curve_of",
+    "divergence",
     "hit_rate",
     "hit_tokens",
+    "sample",
+    "sampled_curve",
     "touched_share",
 ]

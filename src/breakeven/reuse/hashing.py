@@ -9,6 +9,7 @@ from breakeven.trace import Ids, Ints
 
 SMALLEST_TABLE = 1 << 12
 LOW_HALF = (1 << 32) - 1
+HASH_MASK = (1 << 31) - 1
 
 
 @compiled
@@ -37,18 +38,18 @@ def grown(table: Ints) -> Ints:
 
 
 @compiled
-def chain_hashes(ids: Ints, starts: Ints, counts: Ints, roots: Ints) -> tuple[Ids, Ints]:
-    """Dense chained ids of the first ``counts`` ids of each request, and the table they stand in.
+def chain_hashes(ids: Ids | Ints, starts: Ints, lengths: Ints, roots: Ints) -> tuple[Ids, Ints]:
+    """Dense chained ids of the first ``lengths`` ids of each request, and the table they stand in.
 
     A chained id stands for the whole prefix up to its block: it is numbered by (chained id before it, id). ``roots`` are what the
     first blocks hang on: 0, or −1 − session where ids mean something within a session only.
     """
-    chained = np.empty(counts.sum(), dtype=np.int32)
+    chained = np.empty(lengths.sum(), dtype=np.int32)
     table = np.zeros(2 * SMALLEST_TABLE, dtype=np.int64)
     mask, number, at = SMALLEST_TABLE - 1, 0, 0
-    for request in range(len(counts)):
+    for request in range(len(lengths)):
         parent = roots[request]
-        for place in range(starts[request], starts[request] + counts[request]):
+        for place in range(starts[request], starts[request] + lengths[request]):
             if 4 * number >= 3 * (mask + 1):
                 table = grown(table)
                 mask = len(table) // 2 - 1
@@ -66,7 +67,7 @@ def chain_hashes(ids: Ints, starts: Ints, counts: Ints, roots: Ints) -> tuple[Id
 
 
 @compiled
-def chain_tokens(tokens: Ids, offsets: Ints, counts: Ints, block: int) -> tuple[Ids, int]:
+def chain_tokens(tokens: Ids | Ints, starts: Ints, lengths: Ints, counts: Ints, block: int) -> tuple[Ids, int]:
     """Dense chained ids of the blocks of token ids of each request, and how many there are; blocks are compared token by token."""
     total = counts.sum()
     chained = np.empty(total, dtype=np.int32)
@@ -76,31 +77,57 @@ def chain_tokens(tokens: Ids, offsets: Ints, counts: Ints, block: int) -> tuple[
     table = np.zeros(size, dtype=np.int32)
     first = np.empty(total, dtype=np.int64)
     parents = np.empty(total, dtype=np.int32)
-    lengths = np.empty(total, dtype=np.int32)
+    sizes = np.empty(total, dtype=np.int32)
     number, at = 0, 0
     for request in range(len(counts)):
         parent = 0
         for index in range(counts[request]):
-            begin = offsets[request] + index * block
-            length = min(block, offsets[request + 1] - begin)
+            begin = starts[request] + index * block
+            held = min(block, lengths[request] - index * block)
             key = parent
-            for place in range(begin, begin + length):
+            for place in range(begin, begin + held):
                 key = mixed(key, tokens[place])
             slot = key & (size - 1)
             while table[slot]:
                 known = table[slot] - 1
                 if (
                     parents[known] == parent
-                    and lengths[known] == length
-                    and np.array_equal(tokens[first[known] : first[known] + length], tokens[begin : begin + length])
+                    and sizes[known] == held
+                    and np.array_equal(tokens[first[known] : first[known] + held], tokens[begin : begin + held])
                 ):
                     break
                 slot = (slot + 1) & (size - 1)
             if not table[slot]:
-                first[number], parents[number], lengths[number] = begin, parent, length
+                first[number], parents[number], sizes[number] = begin, parent, held
                 number += 1
                 table[slot] = number
             parent = table[slot]
             chained[at] = parent - 1
             at += 1
     return chained, number
+
+
+@compiled
+def sampled_hashes(
+    values: Ids | Ints, starts: Ints, lengths: Ints, counts: Ints, lookups: Ints, group: int, roots: Ints, limit: int, seed: int, kept: Ints
+) -> tuple[Ints, Ints]:
+    """How many blocks of each request are sampled, and how many of those may hit; their hashes are written to ``kept``.
+
+    A block's hash is of its whole prefix, and it is sampled if 31 bits of it are below the limit: in every request or in none. With
+    ``kept`` empty they are only counted.
+    """
+    sampled = np.zeros(len(counts), dtype=np.int64)
+    hitting = np.zeros(len(counts), dtype=np.int64)
+    at = 0
+    for request in range(len(counts)):
+        key = mixed(seed, roots[request])
+        for index in range(counts[request]):
+            for place in range(index * group, min((index + 1) * group, lengths[request])):
+                key = mixed(key, values[starts[request] + place])
+            if (key >> 33) & HASH_MASK < limit:
+                if len(kept):
+                    kept[at] = key
+                at += 1
+                sampled[request] += 1
+                hitting[request] += index < lookups[request]
+    return sampled, hitting

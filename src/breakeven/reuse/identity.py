@@ -41,70 +41,97 @@ class Chains:
         return len(self.lookups)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Blocks:
+    """How the prompts of a trace are cut: blocks of ``group`` values each, of which only equal sequences from the start are equal."""
+
+    values: Ids | Ints
+    """Token ids, or the trace's own block ids."""
+    starts: Ints
+    lengths: Ints
+    """Values of each request that are used."""
+    counts: Ints
+    """Blocks of each request."""
+    group: int
+    block_tokens: int
+    roots: Ints
+    notes: tuple[Message, ...] = ()
+
+
+def blocks_of(trace: Trace, block_tokens: int, partial: bool, within_sessions: bool) -> Blocks:
+    """The blocks of a trace's prompts, of token ids at the engine's size, else of whole groups of the trace's own blocks."""
+    if block_tokens < 1:
+        raise InputError("reuse_block", value=block_tokens)
+    roots = np.zeros(trace.requests, dtype=np.int64)
+    if within_sessions and trace.sessions is not None:
+        roots = -1 - trace.sessions
+    if trace.prompt_ids is not None and trace.prompt_offsets is not None:
+        lengths = np.diff(trace.prompt_offsets)
+        return _cut(trace.prompt_ids, trace.prompt_offsets, lengths, block_tokens, block_tokens, partial, 0 * roots)
+    if trace.hash_ids is None or trace.hash_offsets is None or trace.block_tokens is None:
+        raise InputError("trace_no_identity", path=trace.name)
+    known, given, prompts = trace.block_tokens, np.diff(trace.hash_offsets), trace.input_tokens
+    lengths = np.minimum(given, -(-prompts // known) if partial else prompts // known)
+    group = -(-block_tokens // known)
+    cut = _cut(trace.hash_ids, trace.hash_offsets, lengths, group, group * known, partial, roots)
+    return replace(cut, notes=(*_grain(trace, known, block_tokens, group * known), *_uneven(trace, given, known)))
+
+
+def _cut(values: Ids | Ints, offsets: Ints, lengths: Ints, group: int, block: int, partial: bool, roots: Ints) -> Blocks:
+    counts = -(-lengths // group) if partial else lengths // group
+    used = lengths if partial else counts * group
+    return Blocks(values=values, starts=offsets[:-1], lengths=used, counts=counts, group=group, block_tokens=block, roots=roots)
+
+
 def chains(trace: Trace, block_tokens: int, partial: bool = False, within_sessions: bool = False) -> Chains:
     """Chained ids of a trace's prompt blocks at an engine's block size; a trace without identities is refused.
 
     Only full blocks are cached; ``partial`` counts the last, partial one too: it takes room, and never hits, since it holds the last
     token. ``within_sessions`` takes ids of block hashes to mean something within a session only.
     """
-    if block_tokens < 1:
-        raise InputError("reuse_block", value=block_tokens)
-    if trace.prompt_ids is not None and trace.prompt_offsets is not None:
-        return _of_tokens(trace, trace.prompt_ids, trace.prompt_offsets, block_tokens, partial)
-    if trace.hash_ids is not None and trace.hash_offsets is not None and trace.block_tokens is not None:
-        return _of_hashes(trace, trace.hash_ids, trace.hash_offsets, block_tokens, partial, within_sessions)
-    raise InputError("trace_no_identity", path=trace.name)
-
-
-def _of_tokens(trace: Trace, tokens: Ids, offsets: Ints, block: int, partial: bool) -> Chains:
-    lengths = np.diff(offsets)
-    counts = -(-lengths // block) if partial else lengths // block
-    ids, unique = chain_tokens(tokens, offsets, counts, block)
-    return _made(trace, ids, counts, block, block, unique)
-
-
-def _of_hashes(trace: Trace, hashes: Ints, offsets: Ints, block: int, partial: bool, within_sessions: bool) -> Chains:
-    known = trace.block_tokens or block  # chains() has seen to it that it is known
-    given = np.diff(offsets)
-    counts = np.minimum(given, -(-trace.input_tokens // known) if partial else trace.input_tokens // known)
-    roots = np.zeros(trace.requests, dtype=np.int64)
-    if within_sessions and trace.sessions is not None:
-        roots = -1 - trace.sessions
-    ids, table = chain_hashes(hashes, offsets[:-1], counts, roots)
-    group = max(1, -(-block // known))
+    cut = blocks_of(trace, block_tokens, partial, within_sessions)
+    if trace.prompt_ids is not None:
+        ids, unique = chain_tokens(cut.values, cut.starts, cut.lengths, cut.counts, cut.group)
+        return chains_of(trace, block_tokens, cut, ids, cut.counts, unique)
+    ids, table = chain_hashes(cut.values, cut.starts, cut.lengths, cut.roots)
     unique = int(np.count_nonzero(table[1::2]))
-    if group > 1:
-        ids, counts, unique = _grouped(ids, counts, group, partial)
+    if cut.group > 1:
+        ids, unique = _grouped(ids, cut)
     collisions = _collisions(table)
-    notes = (*_grain(trace, known, block, group * known), *_collided(trace, collisions), *_short(trace, given, known))
-    return replace(_made(trace, ids, counts, group * known, block, unique), collisions=collisions, notes=notes)
+    found = chains_of(trace, block_tokens, cut, ids, cut.counts, unique)
+    return replace(found, collisions=collisions, notes=(*found.notes, *_collided(trace, collisions)))
 
 
-def _made(trace: Trace, ids: Ids, counts: Ints, block: int, engine_block: int, unique: int) -> Chains:
-    offsets = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
+def lookups_of(trace: Trace, cut: Blocks) -> Ints:
+    """Blocks of each request that may hit: those that end before the last token."""
+    return np.asarray(np.minimum(cut.counts, np.maximum(trace.input_tokens - 1, 0) // cut.block_tokens))
+
+
+def chains_of(trace: Trace, engine_block_tokens: int, cut: Blocks, ids: Ids, counts: Ints, unique: int) -> Chains:
+    """Chains of ids as they are, ``counts`` of them a request."""
     return Chains(
         ids=ids,
-        offsets=offsets,
-        lookups=np.minimum(counts, np.maximum(trace.input_tokens - 1, 0) // block),
+        offsets=np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
+        lookups=lookups_of(trace, cut),
         unique=unique,
         input_tokens=trace.input_tokens,
-        block_tokens=block,
-        engine_block_tokens=engine_block,
-        blocks=len(ids),
+        block_tokens=cut.block_tokens,
+        engine_block_tokens=engine_block_tokens,
+        blocks=int(cut.counts.sum()),
+        notes=cut.notes,
     )
 
 
-def _grouped(ids: Ids, counts: Ints, group: int, partial: bool) -> tuple[Ids, Ints, int]:
+def _grouped(ids: Ids, cut: Blocks) -> tuple[Ids, int]:
     """Whole groups of blocks: a chained id stands for all before it, so the last id of a group stands for the group."""
-    starts = np.cumsum(counts) - counts
-    groups = -(-counts // group) if partial else counts // group
-    owner = np.repeat(np.arange(len(counts)), groups)
-    within = np.arange(len(owner)) - np.repeat(np.cumsum(groups) - groups, groups)
-    picked = ids[starts[owner] + np.minimum((within + 1) * group, counts[owner]) - 1]
+    starts = np.cumsum(cut.lengths) - cut.lengths
+    owner = np.repeat(np.arange(len(cut.counts)), cut.counts)
+    within = np.arange(len(owner)) - np.repeat(np.cumsum(cut.counts) - cut.counts, cut.counts)
+    picked = ids[starts[owner] + np.minimum((within + 1) * cut.group, cut.lengths[owner]) - 1]
     _, first, inverse = np.unique(picked, return_index=True, return_inverse=True)
     number = np.empty(len(first), dtype=np.int32)
     number[np.argsort(first)] = np.arange(len(first), dtype=np.int32)
-    return number[inverse], groups, len(first)
+    return number[inverse], len(first)
 
 
 def _collisions(table: Ints) -> int:
@@ -125,7 +152,7 @@ def _collided(trace: Trace, collisions: int) -> tuple[Message, ...]:
     return (Message("reuse.collisions", {"path": trace.name, "collisions": collisions}),) if collisions else ()
 
 
-def _short(trace: Trace, given: Ints, known: int) -> tuple[Message, ...]:
+def _uneven(trace: Trace, given: Ints, known: int) -> tuple[Message, ...]:
     """Requests whose ids are not as many as their prompts have blocks: what no id covers cannot hit, ids beyond the prompt are left out."""
     fewer = int(np.count_nonzero(given < trace.input_tokens // known))
     more = int(np.count_nonzero(given > -(-trace.input_tokens // known)))

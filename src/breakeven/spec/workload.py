@@ -27,6 +27,20 @@ class Lengths:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ArrivalRates:
+    """How an open loop's rate varies over time: groups of windows of a trace, and what its overloads leave waiting."""
+
+    factors: tuple[float, ...]
+    """Each group's rate over the mean rate; their mean by ``weights`` is 1."""
+    weights: tuple[float, ...]
+    """Each group's share of the time."""
+    window_s: float
+    windows: int
+    spill: tuple[tuple[float, float], ...] = ()
+    """λ_max over the mean rate, ascending from 1, and the mean wait of a request for what windows above λ_max leave behind (seconds)."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Acceptance:
     """Draft acceptance in one of the forms people have. Exactly one of the first five (``ACCEPTANCE_FORMS``) is given."""
 
@@ -63,6 +77,8 @@ class Workload:
     task: str | None = None
     """One of ``TASKS``: which acceptance prior applies; None: any of them."""
     lengths: Lengths | None = None
+    arrivals: ArrivalRates | None = None
+    """How ``request_rate`` varies over time; None: it does not."""
     trace: str | None = None
 
 

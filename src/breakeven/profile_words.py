@@ -1,0 +1,104 @@
+"""How a profile is told: headline, rates over time as a line of bars, quantiles as cells of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from breakeven.messages import say
+from breakeven.profile_document import ProfileArrivals, ProfileDistribution, ProfileDocument, ProfileFile
+from breakeven.units import number_text, tokens_text
+
+BARS = "▁▂▃▄▅▆▇█"
+WIDEST = 60
+TOGETHER = 0.2
+"""A correlation from which two lengths are said to go together."""
+QUANTITY_HEADS = ("quantity", "mean", "p50", "p90", "p99", "most")
+
+
+def heads(names: Sequence[str], language: str) -> list[str]:
+    """Titles of columns."""
+    return [say(f"profile.head_{name}", language) for name in names]
+
+
+def headline_words(document: ProfileDocument) -> str:
+    """What the file is, and how much of it there is."""
+    file, language = document.file, document.language
+    key = "profile.headline_untimed" if file.span_s is None else "profile.headline"
+    return say(key, language, name=file.name, form=file.form, requests=file.requests, span=file.span_s)
+
+
+def damage_words(file: ProfileFile, language: str) -> str | None:
+    """The lines that could not be read, if there are any."""
+    if not file.damaged:
+        return None
+    return say("profile.damaged", language, damaged=file.damaged, lines=", ".join(str(line) for line in file.damaged_lines))
+
+
+def sparkline(values: Sequence[float], width: int = WIDEST) -> str:
+    """Values as bars from 0 to the largest; neighbours share a bar where there are more than fit.
+
+    >>> sparkline([0.0, 1.0, 2.0, 4.0])
+    '▁▂▄█'
+    """
+    shown = np.array([part.mean() for part in np.array_split(np.asarray(values, dtype=float), min(len(values), width))])
+    most = shown.max(initial=0.0)
+    if most <= 0.0:
+        return BARS[0] * len(shown)
+    places = np.clip(np.ceil(shown / most * len(BARS)).astype(int) - 1, 0, len(BARS) - 1)
+    return "".join(BARS[place] for place in places)
+
+
+def rate_words(arrivals: ProfileArrivals, language: str) -> str:
+    """The mean rate, the busiest and the quietest window."""
+    return say(
+        "profile.rate",
+        language,
+        rate=arrivals.rate_per_s,
+        window=arrivals.window_s,
+        peak=arrivals.peak_rate_per_s,
+        peak_at=round(arrivals.peak_at_s / arrivals.window_s) + 1,
+        quiet=arrivals.quiet_rate_per_s,
+        quiet_at=round(arrivals.quiet_at_s / arrivals.window_s) + 1,
+    )
+
+
+def spacing_words(arrivals: ProfileArrivals, language: str) -> str:
+    """The spread of the times between arrivals, and what share of requests comes in bunches."""
+    if arrivals.variation is None:
+        return ""
+    key = "profile.spacing_bunched" if arrivals.at_once >= 0.005 else "profile.spacing"
+    return say(key, language, variation=arrivals.variation, share=arrivals.at_once)
+
+
+def quantity_cells(title: str, values: ProfileDistribution, write: Callable[[float], str] = tokens_text) -> list[str]:
+    """A distribution as cells of a table."""
+    return [title, *(write(value) for value in (values.mean, values.p50, values.p90, values.p99, values.most))]
+
+
+def correlation_words(document: ProfileDocument) -> str | None:
+    """Whether long prompts go with long outputs."""
+    found = document.lengths.correlation
+    if found is None:
+        return None
+    kind = "none" if abs(found) < TOGETHER else "rising" if found > 0 else "falling"
+    return say(f"profile.correlation_{kind}", document.language, correlation=f"{found:+.2f}".replace("-", "−"))
+
+
+def sessions_words(document: ProfileDocument) -> str | None:
+    """How many conversations there are, and how long."""
+    found = document.sessions
+    if found is None:
+        return None
+    key = "profile.sessions" if found.pause_s is None else "profile.sessions_paused"
+    pause = 0.0 if found.pause_s is None else found.pause_s.p50
+    return say(
+        key, document.language, sessions=found.sessions, mean=number_text(found.requests.mean), most=found.requests.most, pause=pause
+    )
+
+
+def cached_words(document: ProfileDocument) -> str | None:
+    """What the engine itself said it took from its prefix cache."""
+    share = document.lengths.cached_share
+    return None if share is None else say("profile.cached", document.language, share=share)
