@@ -285,12 +285,31 @@ def calibrate(
     return fitted(files, stated, ship=ship)
 
 
-def profile(trace: Path | str, *, window_s: float | None = None) -> Profile:
-    """What the traffic of a trace looks like (``docs/guide/profile.md``)."""
-    from breakeven import traces
-    from breakeven.traffic.profile import profile_of
+def profile(
+    trace: Trace | Path | str,
+    deployment: Deployment | None = None,
+    *,
+    window_s: float | None = None,
+    block_tokens: int | None = None,
+    count_partial: bool = False,
+    replay: bool = False,
+    refused: Message | None = None,
+    warnings: tuple[Message, ...] = (),
+    seed: int = 0,
+) -> Profile:
+    """What the traffic of a trace looks like, and what it does to a deployment (``docs/guide/profile.md``).
 
-    return profile_of(traces.read(Path(trace)), window_s=window_s)
+    ``refused`` is why the trace tells nothing of the deployment that was asked for.
+    """
+    from breakeven import reading, traces
+    from breakeven.traffic import profile as traffic
+
+    read = trace if not isinstance(trace, (Path, str)) else traces.read(Path(trace))
+    possible, impossible = (None, {}) if deployment is None else without_the_impossible(deployment)
+    blocks = block_tokens or (reading.BLOCK_TOKENS if possible is None else possible.engine.block_size)
+    asked = traffic.Question(window_s=window_s, block_tokens=blocks, partial=count_partial, drafts=replay, seed=_checked_seed(seed))
+    found = traffic.profile_of(read, asked, possible, refused)
+    return replace(found, warnings=(*warnings, *impossible.values(), *found.warnings))
 
 
 def simulate(

@@ -4,7 +4,7 @@
 import inspect
 from collections.abc import Callable, Mapping
 from functools import wraps
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import typer
 
@@ -87,9 +87,16 @@ def takes_deployment(verb: Callable[..., None]) -> Callable[..., None]:
 
     own = [one for one in inspect.signature(verb).parameters.values() if one.name != "deployed"]
     keyword = inspect.Parameter.KEYWORD_ONLY
-    signature = inspect.Signature([one.replace(kind=keyword) for one in (own[0], *OPTIONS, *own[1:])])
+    first = [one for one in own[1:] if _is_argument(one)]
+    ordered = (own[0], *first, *OPTIONS, *(one for one in own[1:] if one not in first))
+    signature = inspect.Signature([one.replace(kind=keyword) for one in ordered])
     setattr(called, "__signature__", signature)  # noqa: B010 - no attribute of a function, as mypy knows it
     return called
+
+
+def _is_argument(parameter: inspect.Parameter) -> bool:
+    """Whether a verb's own parameter stands by its place: then it comes before the deployment's file."""
+    return any(type(one).__name__ == "ArgumentInfo" for one in get_args(parameter.annotation))
 
 
 def _sources(given: Mapping[str, Any]) -> Deployed:

@@ -87,6 +87,130 @@ class ProfileSessions(Struct, frozen=True, kw_only=True):
     pause_s: ProfileDistribution | None
 
 
+class ProfileOccupancy(Struct, frozen=True, kw_only=True):
+    """Sequences decoding together on one replica, over time."""
+
+    mean: float
+    p5: float
+    p10: float
+    p50: float
+    p90: float
+    p95: float
+    p99: float
+    seen_by_a_token: float
+    """E[N²]/E[N]: the batch in which the mean token is made."""
+    share_below_four: float
+    share_idle: float
+    saturated_share: float
+    """Share of time in windows that ask for more than can be served."""
+
+
+class ProfileSchedule(Struct, frozen=True, kw_only=True):
+    """Drafted tokens by batch: up to ``to`` sequences ``k``; 0 is off."""
+
+    k: int
+    first: int
+    to: int
+    to_low: float | None
+    to_high: float | None
+    """The 90 % interval of the border; null where it leaves the range looked at, and for the last."""
+
+
+class ProfileBatches(Struct, frozen=True, kw_only=True):
+    """The effective batch over time on the deployment."""
+
+    deployment: str
+    replicas: int
+    by_windows: ProfileOccupancy
+    """Each window in a steady state of its own."""
+    by_simulation: ProfileOccupancy | None
+    """Every request followed; null where the simulation cannot run."""
+    window_s: float
+    batches: list[float]
+    """Mean of each window, in order."""
+    tpot_s: float | None
+    ttft_s: float | None
+    """Means over requests; null where the queue grows without bound."""
+    speculation: str | None
+    """What drafts by the schedule; null where nothing can."""
+    schedule: list[ProfileSchedule]
+    schedule_setting: str | None
+    """The schedule as the engine takes it; null where it takes none."""
+    sentence: str
+
+
+class ProfileCapacity(Struct, frozen=True, kw_only=True):
+    """The reuse of a prefix cache of so many tokens."""
+
+    tokens: float
+    hit_rate: float
+    """Share of prompt tokens."""
+    touched: float | None
+    """Share of requests with a hit; null for a sample."""
+    cache_bytes: float | None
+    """On the deployment, all devices of a replica; null without one."""
+
+
+class ProfileSplit(Struct, frozen=True, kw_only=True):
+    """Where prompts that begin alike part."""
+
+    position_tokens: int
+    requests: int
+    continuations: int
+    share: float
+    """Of all prompt tokens, computed again because of it."""
+
+
+class ProfileReuse(Struct, frozen=True, kw_only=True):
+    """Repeated prefixes."""
+
+    block_tokens: int
+    partial: bool
+    """Whether last partial blocks are counted, which no engine reuses."""
+    blocks: int
+    unique_blocks: int
+    unbounded_hit_rate: float
+    unbounded_block_hit_rate: float
+    sampling_error: float
+    """Half-width of the 95 % interval of the hit rates; 0 where they are exact."""
+    capacities: list[ProfileCapacity]
+    diverged_share: float | None
+    """Share of prompt tokens after a place where an equal prefix had gone on otherwise."""
+    extended_share: float | None
+    splits: list[ProfileSplit]
+    notes: list[str]
+
+
+class ProfileDrafting(Struct, frozen=True, kw_only=True):
+    """A drafter at one k."""
+
+    k: int
+    acceptance_length: float
+    """Over all rounds, bonus token included."""
+    low: float | None
+    high: float | None
+    """Its 90 % interval, by resampling requests."""
+    acceptance_rate: float | None
+    """Accepted over drafted."""
+    cumulative: list[float]
+    drafted_share: float
+    """Share of rounds that drafted anything."""
+
+
+class ProfileDrafts(Struct, frozen=True, kw_only=True):
+    """Drafting replayed on the logged tokens."""
+
+    method: str
+    rule: str
+    settings: dict[str, float | int | None]
+    approximate: bool
+    by_k: list[ProfileDrafting]
+    groups: dict[str, list[ProfileDrafting]]
+    best_k: int | None
+    k_range: list[int] | None
+    """On the deployment: the k of the least time per token, and those within a hundredth of it."""
+
+
 class ProfileUnanswered(Struct, frozen=True, kw_only=True):
     """A question for which there is not enough information, and what would answer it."""
 
@@ -107,6 +231,10 @@ class ProfileDocument(Struct, frozen=True, kw_only=True):
     ttft_s: ProfileDistribution | None
     """As the file has it measured."""
     e2e_s: ProfileDistribution | None
+    batches: ProfileBatches | None
+    """On the deployment that was given."""
+    reuse: ProfileReuse | None
+    drafts: ProfileDrafts | None
     unanswered: list[ProfileUnanswered]
     warnings: list[str]
     seed: int

@@ -16,6 +16,8 @@ from breakeven.units import time_text
 
 QUANTITY_WIDTHS = (None, 10, 10, 10, 10, 10)
 LABEL_WIDTH = 16
+CAPACITY_WIDTHS = (14, 14, 14, None)
+DRAFT_WIDTHS = (3, 18, 10, 10, None)
 
 
 def blocks(document: ProfileDocument, verbose: bool) -> Iterator[RenderableType]:
@@ -27,6 +29,9 @@ def blocks(document: ProfileDocument, verbose: bool) -> Iterator[RenderableType]
     yield rule()
     yield from _arrivals(document, verbose)
     yield from _lengths(document)
+    yield from _batches(document)
+    yield from _reuse(document, verbose)
+    yield from _drafts(document)
     yield from _unanswered(document)
     yield from (glued(f"! {warning}") for warning in document.warnings)
 
@@ -79,6 +84,60 @@ def _lengths(document: ProfileDocument) -> Iterator[RenderableType]:
     yield table(words.heads(words.QUANTITY_HEADS, language), rows, QUANTITY_WIDTHS)
     more = [words.correlation_words(document), words.sessions_words(document), words.cached_words(document)]
     yield from (glued(line) for line in more if line)
+
+
+def _batches(document: ProfileDocument) -> Iterator[RenderableType]:
+    found, language = document.batches, document.language
+    if found is None:
+        return
+    times = say("profile.times", language, tpot=found.tpot_s, ttft=found.ttft_s) if found.tpot_s and found.ttft_s else ""
+    both = found.by_simulation
+    checked = (
+        "" if both is None else say("profile.batch_checked", language, mean=found.by_windows.mean, token=found.by_windows.seen_by_a_token)
+    )
+    lines = [found.deployment, found.sentence, words.sparkline(found.batches), checked, times, words.schedule_words(document) or ""]
+    yield glued("")
+    yield labels([(say("profile.batch_title", language), glued("\n".join(line for line in lines if line)))], LABEL_WIDTH)
+    if found.schedule_setting is not None:
+        yield indented(glued(say("profile.schedule_setting", language, setting=found.schedule_setting)))
+
+
+def _reuse(document: ProfileDocument, verbose: bool) -> Iterator[RenderableType]:
+    found, language = document.reuse, document.language
+    if found is None:
+        return
+    yield glued("")
+    key = "profile.reuse_partial" if found.partial else "profile.reuse"
+    said = say(key, language, share=found.unbounded_hit_rate, block=found.block_tokens, unique=found.unique_blocks, blocks=found.blocks)
+    lines = [said, *found.notes]
+    if found.diverged_share is not None:
+        lines.append(say("profile.diverged", language, diverged=found.diverged_share, extended=found.extended_share))
+    if found.sampling_error:
+        lines.append(say("profile.sampled", language, error=found.sampling_error))
+    yield labels([(say("profile.reuse_title", language), glued("\n".join(lines)))], LABEL_WIDTH)
+    kept = ("cache_bytes",) if document.batches is not None else ()
+    heads = words.heads(("capacity", *kept, "hit_rate", "touched"), language)
+    yield indented(table(heads, words.capacity_cells(document), CAPACITY_WIDTHS[-len(heads) :]))
+    if verbose and found.splits:
+        heads = words.heads(("position", "split_requests", "continuations", "lost"), language)
+        yield indented(table(heads, words.split_cells(document), CAPACITY_WIDTHS))
+
+
+def _drafts(document: ProfileDocument) -> Iterator[RenderableType]:
+    found, language = document.drafts, document.language
+    if found is None:
+        return
+    heads = words.heads(("k", "acceptance_length", "acceptance_rate", "drafted", "cumulative"), language)
+    said = say("profile.drafts", language, method=found.method, rule=found.rule)
+    if found.best_k is not None and found.k_range is not None:
+        best = say("profile.best_k", language, k=found.best_k, low=found.k_range[0], high=found.k_range[-1])
+        said = f"{said} {best}"
+    yield glued("")
+    yield labels([(say("profile.drafts_title", language), said)], LABEL_WIDTH)
+    yield indented(table(heads, words.draft_cells(found.by_k), DRAFT_WIDTHS))
+    for name, rows in found.groups.items():
+        yield indented(glued(name, style="bold"))
+        yield indented(table(heads, words.draft_cells(rows[-1:]), DRAFT_WIDTHS))
 
 
 def _unanswered(document: ProfileDocument) -> Iterator[RenderableType]:

@@ -10,6 +10,7 @@ import numpy as np
 from breakeven import profile_document as d
 from breakeven.compose import Language
 from breakeven.messages import say, text
+from breakeven.profile_parts import batches, drafts, reuse
 from breakeven.traffic.arrivals import Arrivals, Dispersion
 from breakeven.traffic.lengths import Distribution
 from breakeven.traffic.profile import Profile
@@ -41,11 +42,14 @@ def compose(found: Profile, language: Language = "en", *, seed: int = 0) -> d.Pr
         else d.ProfileSessions(sessions=sessions.sessions, requests=_known(sessions.requests), pause_s=_distribution(sessions.pause_s)),
         ttft_s=_distribution(found.ttft_s),
         e2e_s=_distribution(found.e2e_s),
+        batches=None if found.batches is None else batches(found.batches, language),
+        reuse=None if found.reuse is None else reuse(found.reuse, found.batches, language),
+        drafts=None if found.drafts is None else drafts(found.drafts),
         unanswered=[
             d.ProfileUnanswered(question=one.question, reason=text(one.reason, language), how=text(one.how, language))
             for one in found.unanswered
         ],
-        warnings=[],
+        warnings=list(dict.fromkeys(text(one, language) for one in found.warnings)),
         seed=seed,
     )
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from breakeven.messages import say
-from breakeven.profile_document import ProfileArrivals, ProfileDistribution, ProfileDocument, ProfileFile
-from breakeven.units import number_text, tokens_text
+from breakeven.profile_document import ProfileArrivals, ProfileDistribution, ProfileDocument, ProfileDrafting, ProfileFile
+from breakeven.units import bytes_text, number_text, percent_text, tokens_text
 
 BARS = "▁▂▃▄▅▆▇█"
 WIDEST = 60
@@ -96,6 +96,55 @@ def sessions_words(document: ProfileDocument) -> str | None:
     return say(
         key, document.language, sessions=found.sessions, mean=number_text(found.requests.mean), most=found.requests.most, pause=pause
     )
+
+
+def schedule_words(document: ProfileDocument) -> str | None:
+    """k by batch in one line, each border with its interval."""
+    found, language = document.batches, document.language
+    if found is None or not found.schedule or found.speculation is None:
+        return None
+    told = []
+    for place, one in enumerate(found.schedule):
+        name = say("profile.schedule_off", language) if one.k == 0 else f"k={one.k}"
+        last = place + 1 == len(found.schedule)
+        key = "profile.schedule_above" if last and place else "profile.schedule_all" if last else "profile.schedule_up_to"
+        low, high = (say("report.open_end", language) if end is None else f"{end:,.0f}" for end in (one.to_low, one.to_high))
+        told.append(say(key, language, k=name, to=one.to, first=one.first - 1, low=low, high=high))
+    return say("profile.schedule", language, method=found.speculation, stretches=say("profile.list_and", language).join(told))
+
+
+def capacity_cells(document: ProfileDocument) -> list[list[str]]:
+    """The hit rate at round capacities, as cells of a table."""
+    rows = [] if document.reuse is None else document.reuse.capacities
+    return [
+        [
+            tokens_text(row.tokens),
+            *([] if row.cache_bytes is None else [bytes_text(row.cache_bytes)]),
+            percent_text(row.hit_rate),
+            "" if row.touched is None else percent_text(row.touched),
+        ]
+        for row in rows
+    ]
+
+
+def split_cells(document: ProfileDocument) -> list[list[str]]:
+    """The places at which prompts part, as cells of a table."""
+    rows = [] if document.reuse is None else document.reuse.splits
+    return [[tokens_text(row.position_tokens), f"{row.requests:,}", f"{row.continuations:,}", percent_text(row.share)] for row in rows]
+
+
+def draft_cells(rows: Sequence[ProfileDrafting]) -> list[list[str]]:
+    """A drafter at every k, as cells of a table."""
+    return [
+        [
+            str(row.k),
+            f"{row.acceptance_length:.3g}" + ("" if row.low is None or row.high is None else f" ({row.low:.3g}–{row.high:.3g})"),
+            "" if row.acceptance_rate is None else percent_text(row.acceptance_rate),
+            percent_text(row.drafted_share),
+            ", ".join(f"{share:.2f}" for share in row.cumulative),
+        ]
+        for row in rows
+    ]
 
 
 def cached_words(document: ProfileDocument) -> str | None:

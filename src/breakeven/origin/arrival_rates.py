@@ -28,28 +28,39 @@ def window_of(span_s: float, requests: int) -> float:
     return max(SHORTEST_WINDOW_S, WINDOW_REQUESTS * span_s / requests, span_s / MOST_WINDOWS)
 
 
+def windows_of(arrival_s: Array, window_s: float | None = None) -> tuple[Array, float] | None:
+    """Each window's rate over the mean rate, in order, without what is chance, and a window's seconds; None for too few windows.
+
+    Where windows vary no more than by chance all are alike.
+    """
+    span = float(arrival_s[-1]) if len(arrival_s) else 0.0
+    window = window_of(span, max(len(arrival_s), 1)) if window_s is None else max(window_s, span / MOST_WINDOWS)
+    windows = int(span / window + 1e-9)
+    if windows < (FEWEST_WINDOWS if window_s is None else 2):
+        return None
+    counts = np.bincount(np.minimum((arrival_s / (span / windows)).astype(np.int64), windows - 1), minlength=windows).astype(float)
+    found = factors_of(counts)
+    return np.ones(windows) if found is None else found, span / windows
+
+
 def arrival_rates(arrival_s: Array) -> ArrivalRates | None:
     """Groups of windows by their rate; None where windows vary no more than by chance, or there are too few of them.
 
     Counts in a window vary by chance, which the operating point has in it already: the deviations are shrunk by √(1 − 1/D), D the index
     of dispersion, which leaves the variance that Poisson arrivals at these rates would not explain.
     """
-    span = float(arrival_s[-1]) if len(arrival_s) else 0.0
-    window = window_of(span, max(len(arrival_s), 1))
-    windows = int(span / window + 1e-9)
-    if windows < FEWEST_WINDOWS:
+    counted = windows_of(arrival_s)
+    if counted is None or float(np.ptp(counted[0])) == 0.0:
         return None
-    counts = np.bincount(np.minimum((arrival_s / (span / windows)).astype(np.int64), windows - 1), minlength=windows).astype(float)
-    found = factors_of(counts)
-    if found is None:
-        return None
+    found, window = counted
+    windows = len(found)
     split = np.array_split(np.sort(found), min(GROUPS, windows))
     return ArrivalRates(
         factors=tuple(float(part.mean()) for part in split),
         weights=tuple(len(part) / windows for part in split),
-        window_s=span / windows,
+        window_s=window,
         windows=windows,
-        spill=spill(found, span / windows),
+        spill=spill(found, window),
     )
 
 

@@ -15,7 +15,7 @@ from breakeven.origin.values import Parser, count, numbers, one_of, positive, sh
 from breakeven.spec.check import ACCEPTANCE, WORKLOAD, check_positions
 from breakeven.spec.deployment import Provenance
 from breakeven.spec.workload import ACCEPTANCE_FORMS, ARRIVALS, TASKS, Acceptance, Price, Slo, Workload
-from breakeven.trace import arrivals, damage, lengths, request_rate
+from breakeven.trace import Trace, arrivals, damage, lengths, request_rate
 
 NUMBERS: Mapping[str, Parser] = {name: uncertain(rule) for name, rule in WORKLOAD.items()}
 
@@ -60,14 +60,9 @@ def _trace(table: Table, values: Mapping[str, object], beside: Path | None) -> _
     given = table.get("workload.trace")
     if given is None:
         return _Traced(values={})
-    from breakeven import traces
-
-    path = Path(word(given.value, "workload.trace")).expanduser()
-    if given.layer == "file" and beside is not None and not path.is_absolute():
-        path = beside / path
-    trace = traces.read(path)
+    trace = given.value if isinstance(given.value, Trace) else _read(given, beside)
     moments = lengths(trace)
-    found: dict[str, object] = {"trace": str(given.value)}
+    found: dict[str, object] = {"trace": trace.name if isinstance(given.value, Trace) else str(given.value)}
     if "input_tokens" not in values and "output_tokens" not in values:
         found["lengths"] = moments
     found |= {} if "input_tokens" in values else {"input_tokens": moments.mean_input}
@@ -76,6 +71,16 @@ def _trace(table: Table, values: Mapping[str, object], beside: Path | None) -> _
         found["request_rate"] = request_rate(trace)
         found["arrivals"] = arrival_rates(arrivals(trace))
     return _Traced(values=found, warnings=(*damage(trace), *trace.notes))
+
+
+def _read(given: Given, beside: Path | None) -> Trace:
+    """The trace in a file, which a deployment file names from where it lies."""
+    from breakeven import traces
+
+    path = Path(word(given.value, "workload.trace")).expanduser()
+    if given.layer == "file" and beside is not None and not path.is_absolute():
+        path = beside / path
+    return traces.read(path)
 
 
 def _acceptance(table: Table, provenance: dict[str, Provenance]) -> Acceptance | None:
