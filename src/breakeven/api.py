@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from breakeven import advice as results
 from breakeven import registry
@@ -297,7 +297,7 @@ def profile(
     window_s: float | None = None,
     block_tokens: int | None = None,
     count_partial: bool = False,
-    replay: bool = False,
+    replay: Literal["ngram", "suffix"] | None = None,
     refused: Message | None = None,
     warnings: tuple[Message, ...] = (),
     seed: int = 0,

@@ -8,8 +8,10 @@ import numpy as np
 
 from breakeven.evaluator import evaluate
 from breakeven.messages import Message
-from breakeven.reuse.hit_rates import ReuseCurve, hit_rate
-from breakeven.reuse.sampling import curve_of
+from breakeven.reuse.dealing import dealt
+from breakeven.reuse.hit_rates import ReuseCurve, curve, hit_rate
+from breakeven.reuse.identity import blocks_of, chains
+from breakeven.reuse.sampling import MOST_BLOCKS, curve_of
 from breakeven.spec.deployment import Deployment
 from breakeven.spec.parallel import layout
 from breakeven.spec.workload import ReuseRates
@@ -21,15 +23,17 @@ POINTS = 97
 def with_hits(d: Deployment, trace: Trace | None) -> tuple[Deployment, tuple[Message, ...]]:
     """The deployment with the reuse curve of its trace, and the hit rate it comes to there; as it is where a hit rate is stated.
 
-    Replicas that share the arrivals have caches of their own, and what each sees hangs on the routing: not told from one curve.
+    Replicas and ranks have caches of their own, to which requests are taken to be dealt in turn; a sample of blocks cannot be dealt.
     """
     w = d.workload
     known = trace is not None and (trace.hash_ids is not None or trace.prompt_ids is not None)
     if trace is None or not known or w.prefix_hit_rate is not None or d.disaggregation is not None:
         return d, ()
-    if d.replicas * layout(d.model, d.engine).ranks > 1:
+    caches = d.replicas * layout(d.model, d.engine).ranks
+    sampled = int(blocks_of(trace, d.engine.block_size, False, False).counts.sum()) > MOST_BLOCKS
+    if caches > 1 and sampled:
         return d, (Message("warning.hits_of_replicas", {"path": trace.name}),)
-    found = curve_of(trace, d.engine.block_size)
+    found = curve_of(trace, d.engine.block_size) if sampled else curve(dealt(chains(trace, d.engine.block_size), caches))
     traced = replace(d, workload=replace(w, prefix_hit_rate=0.0, reuse=rates(found)))
     cached = replace(traced, engine=replace(d.engine, enable_prefix_caching=True))
     hits = float(np.median(np.asarray(evaluate(cached).demand.hit_rate)))
