@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -87,6 +88,7 @@ def reuse(found: Reuse, on: Batches | None, language: Language) -> d.ProfileReus
             )
             for one in found.capacities
         ],
+        **_left_over(found),
         diverged_share=None if split is None else sure(split.diverged),
         extended_share=None if split is None else sure(split.extended),
         splits=[]
@@ -99,6 +101,21 @@ def reuse(found: Reuse, on: Batches | None, language: Language) -> d.ProfileReus
         ],
         notes=[text(note, language) for note in curve.notes],
     )
+
+
+def _left_over(found: Reuse) -> dict[str, Any]:
+    """Where the memory ledger meets the curve, and what caching could save at most."""
+    at, second, most = found.left_over, found.second, found.ceiling
+    return {
+        "left_over_tokens": None if at is None else sure(at.capacity_tokens),
+        "left_over_hit_rate": None if at is None else sure(at.hit_rate),
+        "over_time_hit_rate": figure(found.over_time),
+        "quantised_setting": None if second is None else second.setting,
+        "quantised_hit_rate": None if second is None else sure(second.on.hit_rate),
+        "ceiling_tokens": None if most is None else sure(most.tokens),
+        "ceiling_prefill": None if most is None else figure(most.prefill),
+        "ceiling_total": None if most is None else figure(most.total),
+    }
 
 
 def drafts(found: Drafts) -> d.ProfileDrafts:

@@ -65,13 +65,13 @@ def test_a_round_on_a_deployment_costs_its_steps_and_the_host_even_without_a_dra
 
 def test_on_a_deployment_drafting_is_best_at_small_batches_and_off_at_large_ones() -> None:
     trace = trace_of(made_up(2, 60, 5))
-    found = drafts_of(trace, served(), drafter="suffix")
+    found = drafts_of(trace, served(), "suffix")
     assert found is not None and found.by_batch[0].k > 0 and found.by_batch[-1].k == 0
     gains = [one.gain for one in found.by_batch]
     assert gains == sorted(gains, reverse=True)
     assert drafts_of(trace, None).best_k is None  # type: ignore[union-attr]
     with pytest.raises(InputError, match="eagle3: no drafter that can be replayed"):
-        drafts_of(trace, None, drafter="eagle3")
+        drafts_of(trace, None, "eagle3")  # type: ignore[arg-type]
 
 
 def test_counters_of_vllm_give_shares_of_all_rounds(shared: Path) -> None:

@@ -144,12 +144,13 @@ def test_energy_is_busy_time_at_the_sheet_s_power() -> None:
     assert api.simulate(unknown, requests=20).summary.energy is None
 
 
-class TestLattice:
-    @pytest.fixture(scope="class")
-    def found(self) -> Simulation:
-        d = deployment(output_tokens=Spread(mean=120.0, p95=300.0), prefix_hit_rate=0.3)
-        return api.simulate(d, requests=300, levers="all", jobs=1)
+@pytest.fixture(scope="module")
+def found() -> Simulation:
+    d = deployment(output_tokens=Spread(mean=120.0, p95=300.0), prefix_hit_rate=0.3)
+    return api.simulate(d, requests=300, levers="all", jobs=1)
 
+
+class TestLattice:
     def test_holds_every_combination_once_and_the_one_as_it_stands_is_exactly_one(self, found: Simulation) -> None:
         assert found.lattice is not None
         sets = [one.levers for one in found.lattice.combinations]
@@ -169,8 +170,8 @@ class TestLattice:
         assert again.lattice == found.lattice
 
     def test_a_lever_that_cannot_help_is_exactly_neutral(self) -> None:
-        """Nothing hits: the cache on or off serves the same arrivals alike, but for its bookkeeping."""
-        d = deployment(prefix_hit_rate=0.0)
+        """A cap that never binds may be raised."""
+        d = deployment()
         engine = replace(d.engine, max_num_seqs=64)
         found = api.simulate(replace(d, engine=engine), requests=200, levers=("batching",), jobs=1)
         assert found.lattice is not None

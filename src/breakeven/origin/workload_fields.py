@@ -27,6 +27,7 @@ class Loaded:
     workload: Workload
     provenance: Mapping[str, Provenance]
     warnings: tuple[Message, ...] = ()
+    trace: Trace | None = None
 
 
 def workload_of(table: Table, beside: Path | None) -> Loaded:
@@ -47,13 +48,14 @@ def workload_of(table: Table, beside: Path | None) -> Loaded:
         values["task"] = one_of(TASKS)(table["workload.task"].value, "workload.task")
         provenance["workload.task"] = table["workload.task"].origin
     values["acceptance"] = _acceptance(table, provenance)
-    return Loaded(workload=Workload(**values), provenance=provenance, warnings=traced.warnings)
+    return Loaded(workload=Workload(**values), provenance=provenance, warnings=traced.warnings, trace=traced.trace)
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Traced:
     values: Mapping[str, object]
     warnings: tuple[Message, ...] = ()
+    trace: Trace | None = None
 
 
 def _trace(table: Table, values: Mapping[str, object], beside: Path | None) -> _Traced:
@@ -70,7 +72,7 @@ def _trace(table: Table, values: Mapping[str, object], beside: Path | None) -> _
     if not any(name in values for name in ARRIVALS):
         found["request_rate"] = request_rate(trace)
         found["arrivals"] = arrival_rates(arrivals(trace))
-    return _Traced(values=found, warnings=(*damage(trace), *trace.notes))
+    return _Traced(values=found, warnings=(*damage(trace), *trace.notes), trace=trace)
 
 
 def _read(given: Given, beside: Path | None) -> Trace:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from breakeven.errors import InputError
 from breakeven.messages import Message
-from breakeven.reading.rows import CROWDED, NO_TIME, NONE, Rows
+from breakeven.reading.rows import CROWDED, MANY, NO_TIME, NONE, Rows
 from breakeven.spec.workload import Acceptance
 from breakeven.trace import Trace, make_trace
 
@@ -123,7 +123,7 @@ def _notes(rows: Rows, arrival: Array | None) -> list[Message]:
         late, same = int((steps < 0).sum()), int((np.diff(np.sort(arrival)) == 0).sum() if (steps < 0).any() else (steps == 0).sum())
         if late:
             notes.append(Message("trace.unsorted", {"path": path, "late": late}))
-        if same > CROWDED * (len(arrival) - 1):
+        if len(arrival) >= MANY and same > CROWDED * (len(arrival) - 1):
             notes.append(Message("trace.crowded", {"path": path, "same": same, "requests": len(arrival)}))
     if rows.tally["zoned"] and rows.tally["unzoned"]:
         notes.append(Message("trace.zones", {"path": path, "unzoned": rows.tally["unzoned"], "zoned": rows.tally["zoned"]}))

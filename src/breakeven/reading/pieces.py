@@ -57,7 +57,8 @@ class Pieces:
         clean = data.decode("utf-8", "replace")
         return np.array(self._tokenizer.encode(clean, add_special_tokens=False).ids, dtype=np.int32)
 
-    def joined(self, parts: list[Ids]) -> Ids:
+    @staticmethod
+    def joined(parts: list[Ids]) -> Ids:
         """The ids of texts that follow each other."""
         return np.concatenate(parts) if parts else np.empty(0, dtype=np.int32)
 

@@ -90,6 +90,9 @@ class _Walk:
         yield from self._out()
 
     def _keep(self, part: bytes) -> None:
+        if not self.inside and not self.whole:
+            self.line += part.count(b"\n")
+            return
         self.held += len(part)
         if self.held <= LONGEST_RECORD:
             self.kept.append(part)

@@ -21,8 +21,8 @@ class Request:
     """Unchecked values of a record; None is what it does not say."""
 
     arrival_ns: int | None = None
-    zoned: bool = True
-    """Whether the time named its zone, or needs none."""
+    zoned: bool | None = None
+    """Whether the time, a stamp, names its zone; None for a number, which needs none."""
     input_tokens: object = None
     output_tokens: object = None
     hash_ids: Sequence[int] = ()

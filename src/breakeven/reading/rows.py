@@ -22,8 +22,8 @@ NO_TIME, NONE = -(2**63), -1
 COLUMNS = {"arrival": "q", "input": "i", "output": "i", "cached": "i", "ttft": "d", "e2e": "d", "session": "i", "group": "i"}
 """Per request: the type it is kept in."""
 RAGGED = {"hash": "q", "prompt": "i", "completion": "i"}
-CROWDED = 0.5
-"""Share of requests at the very moment of the one before from which on it is said."""
+MANY, CROWDED = 20, 0.5
+"""From which share of so many requests on it is said that they arrive at the very moment of another."""
 
 
 @dataclass
@@ -103,7 +103,8 @@ class Rows:
         keep["session"].append(NONE if request.session is None else self.sessions.setdefault(request.session, len(self.sessions)))
         group = named(request.group)
         keep["group"].append(NONE if group is None else self.groups.setdefault(group, len(self.groups)))
-        self.tally["unzoned" if not request.zoned else "zoned"] += request.arrival_ns is not None
+        if request.zoned is not None:
+            self.tally["zoned" if request.zoned else "unzoned"] += 1
         self.tally["inexact"] += not request.exact
         self._keep_ids(request, prompt)
 
@@ -135,6 +136,11 @@ class Rows:
                 self.set_apart(reason, number)
             kept &= ~found
         self._extend({name: values[kept] for name, values in columns.items()}, numbers[kept])
+
+    def places(self, known: dict[Any, int], names: list[Any], kept: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """Numbers of names, new ones numbered on; none for an empty name or a row that is not kept."""
+        found = [known.setdefault(name, len(known)) if keep and name else NONE for name, keep in zip(names, kept.tolist(), strict=True)]
+        return np.array(found, dtype=np.int64)
 
     def _extend(self, columns: Mapping[str, NDArray[Any]], numbers: NDArray[np.int64]) -> None:
         size = len(numbers)

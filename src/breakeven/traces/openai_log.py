@@ -81,7 +81,7 @@ def _request(record: Table, reading: Reading, pieces: Pieces, number: int) -> Re
     stamp = stamp_ns(start)
     return Request(
         arrival_ns=None if stamp is None else stamp[0],
-        zoned=stamp is None or stamp[1],
+        zoned=stamp[1] if stamp is not None and isinstance(start, str) else None,
         input_tokens=said_prompt if said_prompt is not None else None if prompt is None else len(prompt.ids),
         output_tokens=said_output if said_output is not None else None if output is None else len(output.ids),
         prompt=as_long(prompt, said_prompt, number),

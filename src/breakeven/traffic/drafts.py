@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -19,7 +20,8 @@ from breakeven.round_costs import round_costs
 from breakeven.spec.deployment import Deployment
 from breakeven.trace import Trace
 
-DRAFTERS: Mapping[str, Ngram | Suffix] = {"ngram": Ngram(), "suffix": Suffix()}
+Method = Literal["ngram", "suffix"]
+DRAFTERS: Mapping[Method, Ngram | Suffix] = {"ngram": Ngram(), "suffix": Suffix()}
 """What is replayed, by the engine's name of it, at the engine's defaults."""
 LARGEST = 512
 
@@ -43,13 +45,13 @@ class Drafts:
     """The best k of each group alone, at the same batch."""
 
 
-def drafts_of(trace: Trace, deployment: Deployment | None, seed: int = 0, drafter: str = "ngram") -> Drafts | None:
+def drafts_of(trace: Trace, deployment: Deployment | None, method: Method = "ngram", seed: int = 0) -> Drafts | None:
     """A drafter replayed; None where the file holds no generated tokens."""
     if trace.output_ids is None:
         return None
-    if drafter not in DRAFTERS:
-        raise InputError("replay_drafter", drafter=drafter, known=", ".join(DRAFTERS))
-    found = replay(trace, DRAFTERS[drafter], ks=USUAL_KS, seed=seed)
+    if method not in DRAFTERS:
+        raise InputError("replay_drafter", drafter=method, known=", ".join(DRAFTERS))
+    found = replay(trace, DRAFTERS[method], ks=USUAL_KS, seed=seed)
     if deployment is None or not found.total[-1].rounds:
         return Drafts(replay=found, best_k=None, k_range=None)
     return _on(deployment, found)

@@ -2,10 +2,10 @@
 
 # No `from __future__ import annotations`: typer reads the annotations of a verb.
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,6 +16,10 @@ from breakeven.errors import InputError
 from breakeven.messages import say
 from breakeven.verb import AsJson, AsMarkdown, InLanguage, Seed, ShowHelp, Verbose, language, option, show, whole
 
+if TYPE_CHECKING:
+    from breakeven.reading import Reading
+    from breakeven.trace import Trace
+
 ALL, NONE = "all", "none"
 
 
@@ -23,6 +27,9 @@ ALL, NONE = "all", "none"
 def simulate(
     ctx: typer.Context,
     deployed: Deployed,
+    columns: Annotated[str | None, option("--columns", metavar="FIELD=COLUMN,…")] = None,
+    tokenizer: Annotated[str | None, option("--tokenizer", metavar="FILE")] = None,
+    group: Annotated[str | None, option("--group", metavar="FIELD")] = None,
     requests: Annotated[str | None, option("--requests", metavar="NUMBER")] = None,
     speed: Annotated[str | None, option("--speed", metavar="FACTOR")] = None,
     duration: Annotated[str | None, option("--duration", metavar="SECONDS")] = None,
@@ -54,8 +61,13 @@ def simulate(
         "seed": whole(seed, "--seed"),
     }
     names = _levers(levers, list(api.levers()))
-    deployment, warnings = api.load(**deployed)
-    trace = _trace(deployed, deployment.workload.trace)
+    reading = _reading(columns, tokenizer, group)
+    typed = deployed["flags"].get("trace")
+    trace = None if typed is None else _read(Path(str(typed)), reading)
+    flags = deployed["flags"] if trace is None else {**deployed["flags"], "trace": trace}
+    deployment, warnings = api.load(**{**deployed, "flags": flags})
+    if trace is None and deployment.workload.trace is not None:
+        trace = _read(_beside(deployed["file"], deployment.workload.trace), reading)
     with _progress(language(ctx)) as progress:
         found = api.simulate(
             deployment,
@@ -83,30 +95,44 @@ def _levers(given: str, known: list[str]) -> list[str]:
     return names
 
 
-def _trace(deployed: Mapping[str, Any], named: str | None) -> Path | None:
-    """The trace: of a flag from here, of a deployment file from beside it."""
-    if named is None:
-        return None
-    path = Path(named).expanduser()
-    typed = "trace" in deployed["flags"] or deployed["file"] is None or path.is_absolute()
-    return path if typed else Path(deployed["file"]).parent / path
+def _reading(columns: str | None, tokenizer: str | None, group: str | None) -> "Reading":
+    """What is said of the trace's file."""
+    from breakeven import reading
+
+    return reading.Reading(
+        columns={} if columns is None else reading.columns_of(columns),
+        tokenizer=None if tokenizer is None else Path(tokenizer),
+        group=group,
+    )
+
+
+def _read(path: Path, said: "Reading") -> "Trace":
+    from breakeven import traces
+
+    return traces.read(path.expanduser(), said)
+
+
+def _beside(file: str | None, named: str) -> Path:
+    """Where a deployment file's trace lies."""
+    return Path(named) if file is None else Path(file).parent / Path(named).expanduser()
 
 
 @contextmanager
 def _progress(tongue: str) -> Iterator[Callable[[int, int], None] | None]:
-    """A bar with the time left, on a terminal alone; it is gone when the answer is there."""
+    """A bar with the time so far and, once combinations are counted, the time left; on a terminal alone, and gone with the answer."""
     if not streams.talks_to_a_terminal():
         yield None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(say("simulate.progress", tongue), visible=False)
+        task = bar.add_task(say("simulate.progress", tongue), total=None)
 
         def told(done: int, whole_number: int) -> None:
-            bar.update(task, completed=done, total=whole_number, visible=True)
+            said = say("simulate.progress_combinations", tongue, done=done, whole=whole_number)
+            bar.update(task, completed=done, total=whole_number, description=said)
 
         yield told
 
