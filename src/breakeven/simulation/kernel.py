@@ -883,7 +883,9 @@ def _route(g: Given, s: State, t: float) -> None:
     i = s.total[NEXT]
     usable = _usable(g, i)
     s.total[NEXT] += 1
-    if _most_blocks(g, i, usable) + usable * g.chain_blocks > g.blocks or (g.longest > 0 and g.input_tokens[i] + g.output_tokens[i] > g.longest):
+    if _most_blocks(g, i, usable) + usable * g.chain_blocks > g.blocks or (
+        g.longest > 0 and g.input_tokens[i] + g.output_tokens[i] > g.longest
+    ):
         s.status[i] = REJECTED
         _issue(g, s, t)
         return
