@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -63,6 +62,10 @@ class Trace:
     """Lines that could not be read, and are not in the arrays."""
     damaged_lines: tuple[int, ...] = ()
     """The numbers of the first of them, from 1."""
+    damaged_records: tuple[int, ...] = ()
+    """Which elements of the file they are, from 1, where its records are no lines."""
+    set_apart: int = 0
+    """Records that were read and are no requests that were served, so not in the arrays; ``notes`` says why."""
 
     @property
     def requests(self) -> int:
@@ -77,13 +80,14 @@ RAGGED = (("hash_ids", "hash_offsets"), ("prompt_ids", "prompt_offsets"), ("outp
 def make_trace(trace: Trace) -> Trace:
     """A trace sorted by arrival, counted from its first, its arrays frozen; one without a request is refused."""
     if trace.requests == 0:
-        raise InputError("trace_empty", path=trace.name, damaged=trace.damaged)
+        raise InputError("trace_empty", path=trace.name, damaged=trace.damaged, apart=trace.set_apart)
     arrays: dict[str, Any] = {name: getattr(trace, name) for name in (*PER_REQUEST, *(name for pair in RAGGED for name in pair))}
     if trace.arrival_s is not None:
-        order = np.argsort(trace.arrival_s, kind="stable")
-        arrays |= {name: arrays[name][order] for name in PER_REQUEST if arrays[name] is not None}
-        for values, offsets in RAGGED:
-            arrays[values], arrays[offsets] = _sorted_ragged(arrays[values], arrays[offsets], order)
+        if bool(np.any(np.diff(trace.arrival_s) < 0)):
+            order = np.argsort(trace.arrival_s, kind="stable")
+            arrays |= {name: arrays[name][order] for name in PER_REQUEST if arrays[name] is not None}
+            for values, offsets in RAGGED:
+                arrays[values], arrays[offsets] = _sorted_ragged(arrays[values], arrays[offsets], order)
         arrays["arrival_s"] = arrays["arrival_s"] - arrays["arrival_s"][0]
     for array in arrays.values():
         if array is not None:
@@ -94,8 +98,6 @@ def make_trace(trace: Trace) -> Trace:
 def _sorted_ragged(values: Any, offsets: Ints | None, order: Ints) -> tuple[Any, Ints | None]:
     if values is None or offsets is None:
         return None, None
-    if bool(np.all(order[1:] > order[:-1])):
-        return values, offsets
     starts, ends = offsets[:-1][order], offsets[1:][order]
     pieces = [values[start:end] for start, end in zip(starts, ends, strict=True)]
     return np.concatenate(pieces), np.concatenate(([0], np.cumsum(ends - starts))).astype(np.int64)
@@ -140,13 +142,12 @@ def request_rate(trace: Trace) -> float:
 
 
 def damage(trace: Trace) -> tuple[Message, ...]:
-    """What to say of the lines that could not be read."""
+    """What to say of the records that could not be read."""
     if not trace.damaged:
         return ()
     shown = ", ".join(str(line) for line in trace.damaged_lines)
+    if trace.damaged_records:
+        records = ", ".join(f"{record}:{line}" for record, line in zip(trace.damaged_records, trace.damaged_lines, strict=True))
+        told = {"path": trace.name, "damaged": trace.damaged, "requests": trace.requests, "records": records}
+        return (Message("warning.trace_damaged_records", told),)
     return (Message("warning.trace_damaged", {"path": trace.name, "damaged": trace.damaged, "requests": trace.requests, "lines": shown}),)
-
-
-def first_lines(lines: Sequence[int]) -> tuple[int, ...]:
-    """The line numbers that are shown."""
-    return tuple(lines[:SHOWN_LINES])

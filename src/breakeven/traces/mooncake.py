@@ -1,64 +1,93 @@
-"""Mooncake traces: JSON lines with a time stamp in ms, lengths, and ids of 512-token prompt blocks."""
+"""Mooncake traces: JSON lines with a time in ms, lengths, and ids of 512-token prompt blocks; or with delays, or text."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import msgspec
-import numpy as np
 
-from breakeven.trace import LONGEST_REQUEST, Trace, first_lines, make_trace
+from breakeven.messages import Message
+from breakeven.reading import Reading
+from breakeven.reading.finish import trace_of
+from breakeven.reading.pieces import Pieces
+from breakeven.reading.records import DAMAGED, Record, first_table, is_lines, records
+from breakeven.reading.request import LARGEST_ID, Request
+from breakeven.reading.rows import Rows
+from breakeven.reading.source import Source
+from breakeven.trace import LONGEST_REQUEST, Trace
 
 BLOCK_TOKENS = 512
 LATEST_MS = 1e15
+MS = 10**6
+
+Count = Annotated[int, msgspec.Meta(ge=0, le=LONGEST_REQUEST)]
+Milliseconds = Annotated[float, msgspec.Meta(ge=0, le=LATEST_MS)]
 
 
 class _Line(msgspec.Struct):
-    timestamp: Annotated[float, msgspec.Meta(ge=0, le=LATEST_MS)]
-    input_length: Annotated[int, msgspec.Meta(ge=1, le=LONGEST_REQUEST)]
-    output_length: Annotated[int, msgspec.Meta(ge=1, le=LONGEST_REQUEST)]
-    hash_ids: list[Annotated[int, msgspec.Meta(ge=0, le=2**62)]] = []
+    timestamp: Milliseconds | None = None
+    input_length: Count | None = None
+    output_length: Count | None = None
+    hash_ids: list[Annotated[int, msgspec.Meta(ge=0, lt=LARGEST_ID)]] = []
+    session_id: str | int | None = None
+    delay: Milliseconds | None = None
+    text_input: str | None = None
 
 
 def sniff(head: bytes) -> bool:
-    """Whether a file begins as these traces do."""
-    first = head.removeprefix(b"\xef\xbb\xbf").partition(b"\n")[0]
-    return first.lstrip().startswith(b"{") and all(name in first for name in (b'"timestamp"', b'"input_length"', b'"output_length"'))
+    """Whether the first record has this format's lengths, or aiperf's text with one of its fields."""
+    first = first_table(head)
+    lengths = "input_length" in first and bool({"timestamp", "hash_ids", "delay"} & set(first))
+    return lengths or ("text_input" in first and bool({"timestamp", "session_id", "delay", "output_length"} & set(first)))
 
 
-def read(path: Path) -> Trace:
-    """The requests of a file; lines that cannot be read are counted."""
-    lines, damaged = _lines(path)
-    sizes = np.fromiter((len(line.hash_ids) for line in lines), dtype=np.int64, count=len(lines))
-    offsets = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
-    has_ids = bool(offsets[-1])
-    return make_trace(
-        Trace(
-            name=path.name,
-            form="mooncake",
-            arrival_s=np.array([line.timestamp for line in lines], dtype=np.float64) / 1e3,
-            input_tokens=np.array([line.input_length for line in lines], dtype=np.int64),
-            output_tokens=np.array([line.output_length for line in lines], dtype=np.int64),
-            hash_ids=np.array([name for line in lines for name in line.hash_ids], dtype=np.int64) if has_ids else None,
-            hash_offsets=offsets if has_ids else None,
-            block_tokens=BLOCK_TOKENS if has_ids else None,
-            damaged=len(damaged),
-            damaged_lines=first_lines(damaged),
-        )
-    )
-
-
-def _lines(path: Path) -> tuple[list[_Line], list[int]]:
+def read(source: Source, reading: Reading) -> Trace:
+    """The requests of a file; a turn with a delay arrives that long after the one before it in its session."""
+    rows = Rows(source, reading, "mooncake", in_lines=is_lines(source), block_tokens=BLOCK_TOKENS)
+    turns = _Turns(Pieces(reading))
     decode = msgspec.json.Decoder(_Line).decode
-    lines: list[_Line] = []
-    damaged: list[int] = []
-    with path.open("rb") as handle:
-        for number, line in enumerate(handle, start=1):
-            if not line.strip():
-                continue
-            try:
-                lines.append(decode(line.removeprefix(b"\xef\xbb\xbf")))
-            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-                damaged.append(number)
-    return lines, damaged
+    for record in records(source):
+        try:
+            line = decode(record.data)
+        except DAMAGED:
+            rows.damaged(record.number, record.line)
+        else:
+            turns.take(rows, record, line)
+    if turns.delayed:
+        rows.notes.append(Message("trace.delayed", {"path": source.path.name, "turns": turns.delayed}))
+    return trace_of(rows)
+
+
+class _Turns:
+    """When each session was last heard of."""
+
+    def __init__(self, pieces: Pieces) -> None:
+        self.pieces = pieces
+        self.last: dict[str | int, int] = {}
+        self.delayed = 0
+
+    def take(self, rows: Rows, record: Record, line: _Line) -> None:
+        prompt = None if line.text_input is None or line.hash_ids else self.pieces.ids(line.text_input)
+        given = line.input_length if prompt is None or line.input_length is not None else len(prompt)
+        request = Request(
+            arrival_ns=self._arrival(line),
+            input_tokens=given,
+            output_tokens=line.output_length,
+            hash_ids=line.hash_ids,
+            prompt=prompt,
+            exact=prompt is None or self.pieces.exact,
+            session=line.session_id,
+        )
+        rows.add(record.number, request, record.line)
+
+    def _arrival(self, line: _Line) -> int | None:
+        at = None if line.timestamp is None else round(line.timestamp * MS)
+        if line.session_id is None:
+            return at
+        before = self.last.get(line.session_id)
+        if at is None and before is not None and line.delay is not None:
+            at = before + round(line.delay * MS)
+            self.delayed += 1
+        if at is not None:
+            self.last[line.session_id] = at
+        return at
