@@ -1,0 +1,131 @@
+"""The simulation against queues that are known, and against the solvers of the operating point."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from simulating import constant, costs, engine, requests
+
+from breakeven import reuse, traces
+from breakeven.evaluator import evaluate
+from breakeven.simulation.arrays import Load, Requests
+from breakeven.simulation.costs import acceptance_of, costs_of, engine_of
+from breakeven.simulation.kernel import simulate
+from breakeven.spec.engine import Speculative
+
+MANY = 200_000
+
+
+@pytest.mark.parametrize("load", [0.3, 0.6, 0.8])
+@pytest.mark.parametrize("lengths", ["constant", "geometric"])
+def test_one_place_waits_as_pollaczek_and_khinchine_say(load: float, lengths: str) -> None:
+    """W = λ·E[S²]/(2·(1 − ρ)): M/D/1 and M/G/1."""
+    rng = np.random.default_rng(7)
+    outputs = np.full(MANY, 11) if lengths == "constant" else 1 + rng.geometric(0.1, MANY)
+    service = (outputs - 1) * 0.01
+    rate = load / service.mean()
+    asked = requests(rate, 8, outputs, seed=3)
+    o = simulate(asked, engine(cap=1, token_budget=1 << 20), constant(1, 0.01), Load())
+    expected = rate * np.mean(service**2) / (2 * (1 - load))
+    assert float(np.mean(o.start_s - o.arrival_s)) == pytest.approx(expected, rel=0.03 if load < 0.7 else 0.05)
+
+
+@settings(max_examples=40)
+@given(seed=st.integers(0, 1000), clients=st.integers(0, 6), factor=st.sampled_from([0.25, 0.5, 2.0]), cap=st.integers(1, 5))
+def test_costs_times_a_factor_are_times_times_it_where_arrivals_do_not_come_in_time(seed, clients, factor, cap) -> None:
+    rng = np.random.default_rng(seed)
+    asked = replace(requests(1.0, rng.integers(1, 60, 30), rng.integers(1, 40, 30)), arrival_s=np.zeros(30))
+    one, other = (simulate(asked, engine(cap=cap, blocks=40), costs(cap, scale=scale), Load(clients=clients)) for scale in (1.0, factor))
+    assert np.array_equal(factor * one.last_s, other.last_s)
+    assert np.array_equal(factor * one.first_s, other.first_s)
+
+
+@settings(max_examples=40)
+@given(seed=st.integers(0, 1000), factor=st.floats(0.1, 0.99))
+def test_with_one_place_quicker_steps_make_no_request_later(seed, factor) -> None:
+    rng = np.random.default_rng(seed)
+    asked = requests(3.0, rng.integers(1, 60, 60), rng.integers(1, 40, 60), seed)
+    slow, fast = (simulate(asked, engine(cap=1), costs(1, scale=scale), Load()) for scale in (1.0, factor))
+    assert np.all(fast.last_s <= slow.last_s + 1e-9)
+
+
+def test_more_bandwidth_is_not_slower_on_average() -> None:
+    rng = np.random.default_rng(0)
+    asked = requests(3.0, rng.integers(1, 200, 5000), rng.integers(1, 100, 5000))
+    means = []
+    for scale in (1.0, 0.9, 0.7, 0.5):
+        o = simulate(asked, engine(cap=32, token_budget=256), costs(32, scale=scale), Load())
+        means.append(float(np.mean(o.last_s - o.arrival_s)))
+    assert np.all(np.diff(means) < 0)
+
+
+EAGLE = Speculative(method="eagle3", num_speculative_tokens=3)
+REAL = [
+    ("llama-3.1-8b", "h100-sxm", {}), ("llama-3.1-70b", "h100-sxm", {"tensor_parallel_size": 4}), ("qwen3-30b-a3b", "h100-sxm", {}),
+    ("deepseek-v3", "h200-sxm", {"tensor_parallel_size": 8, "kv_cache_dtype": "fp8"}), ("gemma-2-9b", "a100-sxm-80", {"max_num_seqs": 64}),
+    ("qwen3-32b", "h100-sxm", {"quantization": "fp8", "speculative": EAGLE}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("model", "device", "how"), REAL)
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.8])
+@pytest.mark.parametrize("prompt", [64, 1000])
+def test_the_operating_point_is_a_long_simulation(build, model, device, how, share, prompt) -> None:
+    asked = {"input_tokens": float(prompt), "output_tokens": 200.0}
+    most = float(evaluate(build(model, device, engine=how, request_rate=0.1, **asked)).max_request_rate)
+    d = build(model, device, engine=how, request_rate=most * share, **asked)
+    point, fast = evaluate(d), evaluate(d, exact=False)
+    arriving = requests(most * share, prompt, np.full(40_000, 200), seed=1)
+    o = simulate(arriving, engine_of(d), costs_of(d), Load(acceptance=acceptance_of(d)))
+    settled = slice(4000, -4000)
+    tpot = float(np.mean((o.last_s - o.first_s)[settled])) / 199
+    edges = int(len(o.running) * 0.1)
+    batch = float(np.average(np.arange(len(o.batch_s)), weights=o.batch_s))
+    assert edges > 0
+    # What prompts take: see the last section of docs/theory/simulation.md.
+    lumps = float(point.prefill_share) > 0.25
+    assert tpot == pytest.approx(float(point.tpot_s), rel=0.12 if lumps else 0.03)
+    assert batch == pytest.approx(float(point.batch), rel=0.12 if lumps else 0.03)
+    assert not lumps or tpot > 0.99 * float(point.tpot_s)
+    assert tpot == pytest.approx(float(fast.tpot_s), rel=0.12 if lumps else 0.07)
+
+
+def test_one_request_at_a_time_hits_as_the_reuse_curve_says(shared) -> None:
+    """Prompts of whole blocks and outputs of one token, so that nothing but chained blocks takes room."""
+    trace = traces.read(shared / "data" / "traces" / "mooncake_conversation.jsonl")
+    chained = reuse.chains(trace, 16)
+    counts = np.diff(chained.offsets)
+    kept = np.flatnonzero(counts > 0)
+    offsets = np.concatenate(([0], np.cumsum(counts[kept])))
+    whole = replace(
+        trace,
+        arrival_s=None,
+        input_tokens=counts[kept] * chained.block_tokens,
+        output_tokens=np.ones(len(kept), dtype=np.int64),
+        hash_ids=chained.ids.astype(np.int64),
+        hash_offsets=offsets,
+    )
+    again = reuse.chains(whole, 16)
+    expected = reuse.curve(again).hits
+    asked = Requests(
+        arrival_s=np.zeros(len(kept)),
+        input_tokens=whole.input_tokens,
+        output_tokens=whole.output_tokens,
+        chain_ids=again.ids.astype(np.int64),
+        chain_offsets=again.offsets,
+        chain_tokens=again.block_tokens,
+    )
+    for capacity in (300, 3_000, 30_000, 200_000):
+        blocks = capacity * again.block_tokens // 16
+        how = engine(cap=1, token_budget=1 << 20, blocks=blocks, block_tokens=16, prefix_cache=True)
+        o = simulate(asked, how, constant(1, 0.01), Load(clients=1))
+        assert o.hits == again.block_tokens * int(expected[min(capacity, len(expected) - 1)])
