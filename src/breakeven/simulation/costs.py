@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -90,7 +91,7 @@ def _decode_s(x: Setting, d: Deployment, draws: Draws, contexts: Floats) -> Floa
     return np.concatenate((np.zeros((1, len(contexts))), seconds))
 
 
-def _prompt_costs(x: Setting, contexts: Floats) -> dict[str, float | int | Floats]:
+def _prompt_costs(x: Setting, contexts: Floats) -> dict[str, Any]:
     """Seconds of prompts: beside decoding times ξ and over the stages, which work on other sequences meanwhile; alone as they are."""
     s, e = x.shard, x.efficiencies
     factor = x.prompt_factor

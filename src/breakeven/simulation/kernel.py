@@ -5,6 +5,9 @@ takes). Where a step would hold decoding sequences alone and nothing can join th
 The rules are numbered in docs/theory/simulation.md.
 """
 
+# mypy: disable-error-code="no-any-return"
+# Elements of arrays are Any to mypy; here nearly everything is one.
+
 from __future__ import annotations
 
 from typing import Any, NamedTuple
@@ -24,7 +27,7 @@ LOAD_GAP, LOAD_RATIO, MATCHED = 64, 1.5, 0.3
 longest prefix, where it is three tenths of the prompt."""
 FIRST_BIN_S = 1e-3
 
-# Columns of State.count, one row a replica.
+# Columns of State.tally, one row a replica.
 ROUND, DECODING, PREFILLING, FREE, CACHED, NEXT_END, NEXT_GROW, LIVE, OUTSTANDING, SEQUENCE, PLANNED, QUEUED, HELD, KEPT = range(14)
 COUNTS = 14
 # Columns of State.time, one row a replica.
@@ -94,7 +97,7 @@ class Given(NamedTuple):
 class State(NamedTuple):
     """What the kernel changes."""
 
-    count: NDArray[np.int64]
+    tally: NDArray[np.int64]
     time: NDArray[np.float64]
     decode: NDArray[np.int64]
     """Sequences that decode. END is the replica's round at which the last token is out, GROW the first that needs a further block."""
@@ -272,7 +275,7 @@ def _widen(s: State, bins: int) -> None:
 @inlined
 def _record_blocks(g: Given, s: State, r: int, t: float) -> None:
     """Blocks held and cached, where they changed."""
-    count = s.count[r]
+    count = s.tally[r]
     held = g.blocks - count[FREE] - count[CACHED]
     if held != count[HELD] or count[CACHED] != count[KEPT]:
         _change(s, t, 0.0, 0.0, float(held - count[HELD]), float(count[CACHED] - count[KEPT]))
@@ -334,21 +337,21 @@ def _link(s: State, r: int, name: int) -> None:
 @inlined
 def _take(g: Given, s: State, r: int, blocks: int) -> None:
     """Blocks off the free ones."""
-    if s.count[r, FREE] < blocks:
+    if s.tally[r, FREE] < blocks:
         _evict(g, s, r, blocks)
-    s.count[r, FREE] -= blocks
+    s.tally[r, FREE] -= blocks
 
 
 @bare
 def _evict(g: Given, s: State, r: int, blocks: int) -> None:
     """Cached ids that nobody holds go, the least recently used first, until so many blocks are free."""
     end = s.cache.shape[2] - 1
-    while s.count[r, FREE] < blocks:
-        name = np.int64(s.cache[NEWER, r, end])
+    while s.tally[r, FREE] < blocks:
+        name = int(s.cache[NEWER, r, end])
         _unlink(s, r, name)
         s.cache[REFERENCES, r, name] = NONE
-        s.count[r, CACHED] -= g.chain_blocks
-        s.count[r, FREE] += g.chain_blocks
+        s.tally[r, CACHED] -= g.chain_blocks
+        s.tally[r, FREE] += g.chain_blocks
 
 
 @inlined
@@ -382,15 +385,15 @@ def _acquire(g: Given, s: State, r: int, i: int) -> int:
     if g.reserve_whole:
         own = _most_blocks(g, i, usable)
     else:
-        rest = s.prefill[r, s.count[r, PREFILLING], TARGET] - usable * g.chain_tokens
+        rest = s.prefill[r, s.tally[r, PREFILLING], TARGET] - usable * g.chain_tokens
         own = max(-(-rest // g.block_tokens), 0) + g.sequence_blocks
-    if own + fresh * g.chain_blocks > s.count[r, FREE] + s.count[r, CACHED] - idle * g.chain_blocks:
+    if own + fresh * g.chain_blocks > s.tally[r, FREE] + s.tally[r, CACHED] - idle * g.chain_blocks:
         return NONE
     for k in range(start, start + usable):
         name = g.chain_ids[k]
         if s.cache[REFERENCES, r, name] == 0:
             _unlink(s, r, name)
-            s.count[r, CACHED] -= g.chain_blocks
+            s.tally[r, CACHED] -= g.chain_blocks
         if s.cache[REFERENCES, r, name] >= 0:
             s.cache[REFERENCES, r, name] += 1
     for k in range(start, start + usable):
@@ -405,14 +408,14 @@ def _acquire(g: Given, s: State, r: int, i: int) -> int:
 @inlined
 def _release(g: Given, s: State, r: int, i: int, own: int, chain: int) -> None:
     """A request's blocks back: its own are free, its chained ids stay cached, the tail the first to go."""
-    s.count[r, FREE] += own
+    s.tally[r, FREE] += own
     start = g.chain_offsets[i]
     for k in range(start + chain - 1, start - 1, -1):
         name = g.chain_ids[k]
         s.cache[REFERENCES, r, name] -= 1
         if s.cache[REFERENCES, r, name] == 0:
             _link(s, r, name)
-            s.count[r, CACHED] += g.chain_blocks
+            s.tally[r, CACHED] += g.chain_blocks
 
 
 # --- the queue: a chain of requests for each level of priority ---
@@ -432,7 +435,7 @@ def _enqueue(g: Given, s: State, r: int, i: int) -> None:
     else:
         s.work[last[level], AFTER] = i
         last[level] = i
-    s.count[r, QUEUED] += 1
+    s.tally[r, QUEUED] += 1
 
 
 @inlined
@@ -457,7 +460,7 @@ def _admit(g: Given, s: State, r: int, t: float) -> bool:
     """The head of the queue gets its blocks and joins the prompts in work; False where it does not fit."""
     level = _head_level(g, s, r)
     i = s.queue[r, 0, level]
-    count = s.count[r]
+    count = s.tally[r]
     row = s.prefill[r, count[PREFILLING]]
     row[TARGET] = g.asked[i, INPUT] + s.work[i, EMITTED]
     hits = _hits(g, s, r, i)
@@ -483,7 +486,7 @@ def _admit(g: Given, s: State, r: int, t: float) -> bool:
 @inlined
 def _begin_decoding(g: Given, s: State, r: int, i: int, row: NDArray[np.int64]) -> None:
     """A prompt is done: its request decodes from the replica's next round on."""
-    count, time, slot = s.count[r], s.time[r], s.count[r, DECODING]
+    count, time, slot = s.tally[r], s.time[r], s.tally[r, DECODING]
     base = count[ROUND] - s.work[i, PAST]
     own, chain = row[OWN], row[CHAIN]
     _copy(row, s.decode[r, slot])
@@ -504,7 +507,7 @@ def _begin_decoding(g: Given, s: State, r: int, i: int, row: NDArray[np.int64]) 
 @inlined
 def _drop_slot(g: Given, s: State, r: int, slot: int) -> None:
     """A decoding sequence leaves the batch; the last one takes its place."""
-    count, time = s.count[r], s.time[r]
+    count, time = s.tally[r], s.time[r]
     i = s.decode[r, slot, REQUEST]
     growth = _growth(g, i)
     time[CONTEXT] -= g.asked[i, INPUT] + 1 + growth * (count[ROUND] - s.decode[r, slot, BASE])
@@ -522,7 +525,7 @@ def _finish(g: Given, s: State, r: int, i: int, t: float) -> None:
     s.work[i, STATUS] = DONE
     s.moment[i, LAST_S] = t
     s.work[i, EMITTED] = g.asked[i, OUTPUT]
-    s.count[r, OUTSTANDING] -= 1
+    s.tally[r, OUTSTANDING] -= 1
     _change(s, t, -1.0, 0.0, 0.0, 0.0)
     _issue(g, s, t)
 
@@ -537,8 +540,8 @@ def _issue(g: Given, s: State, t: float) -> None:
 @bare
 def _last_admitted(g: Given, s: State, r: int) -> tuple[int, bool]:
     """Its place among those that decode, or among the prompts in work; by priority the last to arrive of the lowest."""
-    count = s.count[r]
-    best, best_level, place = np.int64(NONE), np.int64(NONE), np.int64(NONE)
+    count = s.tally[r]
+    best, best_level, place = NONE, NONE, NONE
     prompt = False
     for k in range(count[DECODING] + count[PREFILLING]):
         decodes = k < count[DECODING]
@@ -556,7 +559,7 @@ def _last_admitted(g: Given, s: State, r: int) -> tuple[int, bool]:
 @bare
 def _preempt(g: Given, s: State, r: int, t: float) -> None:
     """The running request admitted last (by priority: the last of the lowest) loses its blocks and goes back to the head of the queue."""
-    count = s.count[r]
+    count = s.tally[r]
     place, prompt = _last_admitted(g, s, r)
     row = s.prefill[r, place] if prompt else s.decode[r, place]
     i = row[REQUEST]
@@ -583,7 +586,7 @@ def _preempt(g: Given, s: State, r: int, t: float) -> None:
 @inlined
 def _refresh(s: State, r: int) -> None:
     """The next round in which a sequence ends, and in which one needs a block."""
-    count = s.count[r]
+    count = s.tally[r]
     end, grow = NEVER, NEVER
     for k in range(count[DECODING]):
         if s.decode[r, k, END] > count[ROUND]:
@@ -596,7 +599,7 @@ def _refresh(s: State, r: int) -> None:
 def _needed(g: Given, s: State, r: int, until: int) -> int:
     """Blocks that the decoding sequences need beyond what they have, up to and with a round."""
     found = 0
-    for k in range(s.count[r, DECODING]):
+    for k in range(s.tally[r, DECODING]):
         if s.decode[r, k, GROW] <= until:
             row = s.decode[r, k]
             last = min(until, s.decode[r, k, END] - 1)
@@ -607,7 +610,7 @@ def _needed(g: Given, s: State, r: int, until: int) -> int:
 @inlined
 def _is_short(g: Given, s: State, r: int, until: int) -> bool:
     """Whether the blocks left do not do for the rounds up to and with this one; counted only where they could be too few."""
-    count = s.count[r]
+    count = s.tally[r]
     there = count[FREE] + count[CACHED]
     if count[DECODING] * (2 + g.rows * (until - count[ROUND] + 2) // g.block_tokens) <= there:
         return False
@@ -618,7 +621,7 @@ def _is_short(g: Given, s: State, r: int, until: int) -> bool:
 def _grow(g: Given, s: State, r: int, until: int) -> None:
     """Decoding sequences take the blocks of the rounds up to and with this one."""
     grow = NEVER
-    for k in range(s.count[r, DECODING]):
+    for k in range(s.tally[r, DECODING]):
         if s.decode[r, k, GROW] <= until:
             row = s.decode[r, k]
             i = row[REQUEST]
@@ -628,13 +631,13 @@ def _grow(g: Given, s: State, r: int, until: int) -> None:
             row[OWN] = own
             s.decode[r, k, GROW] = row[BASE] + _next_growth(g, i, own, row[CHAIN], done + 1)
         grow = min(grow, s.decode[r, k, GROW])
-    s.count[r, NEXT_GROW] = grow
+    s.tally[r, NEXT_GROW] = grow
 
 
 @bare
 def _make_room(g: Given, s: State, r: int, t: float) -> bool:
     """Blocks for one round of all that decode; whether a request had to go for it."""
-    count = s.count[r]
+    count = s.tally[r]
     preempted = False
     while count[NEXT_GROW] <= count[ROUND] and _is_short(g, s, r, count[ROUND]):
         _preempt(g, s, r, t)
@@ -647,10 +650,10 @@ def _make_room(g: Given, s: State, r: int, t: float) -> bool:
 @inlined
 def _affordable(g: Given, s: State, r: int, rounds: int) -> int:
     """Rounds, of those wanted, that the blocks left do for; one does."""
-    now = s.count[r, ROUND]
-    if s.count[r, NEXT_GROW] > now + rounds - 1 or not _is_short(g, s, r, now + rounds - 1):
+    now = s.tally[r, ROUND]
+    if s.tally[r, NEXT_GROW] > now + rounds - 1 or not _is_short(g, s, r, now + rounds - 1):
         return rounds
-    low, high = np.int64(1), rounds
+    low, high = 1, rounds
     while high - low > 1:
         middle = (low + high) // 2
         if _is_short(g, s, r, now + middle - 1):
@@ -663,7 +666,7 @@ def _affordable(g: Given, s: State, r: int, rounds: int) -> int:
 @bare
 def _plan_prompts(g: Given, s: State, r: int, t: float, decoding: int, barred: bool) -> tuple[int, int, int, float]:
     """Chunks of the next step: of prompts in work, then of those that can be admitted. Tokens, prompts, those done by it, attention."""
-    count = s.count[r]
+    count = s.tally[r]
     budget = g.token_budget - decoding * g.rows
     tokens, prompts, ended, attention = 0, 0, 0, 0.0
     k, full = 0, budget <= 0
@@ -690,7 +693,7 @@ def _plan_prompts(g: Given, s: State, r: int, t: float, decoding: int, barred: b
 @bare
 def _plan(g: Given, s: State, r: int, t: float) -> None:
     """What the replica does next, from t on: a step with prompts, a stretch of decode steps, or nothing."""
-    count, time = s.count[r], s.time[r]
+    count, time = s.tally[r], s.time[r]
     count[PLANNED] = 0
     time[CLOCK] = time[PROMISE] = np.inf
     if t >= g.until_s:
@@ -716,7 +719,7 @@ def _plan(g: Given, s: State, r: int, t: float) -> None:
 @inlined
 def _plan_step(g: Given, s: State, r: int, t: float, decoding: int, prompts_s: float, ended: int) -> None:
     """One step with prompts in it, and the decoding sequences that ride along."""
-    count, time = s.count[r], s.time[r]
+    count, time = s.tally[r], s.time[r]
     step_s = 0.0
     if decoding > 0:
         count[PLANNED] = 1
@@ -733,7 +736,7 @@ def _plan_step(g: Given, s: State, r: int, t: float, decoding: int, prompts_s: f
 @inlined
 def _charge(g: Given, s: State, r: int, seconds: float) -> None:
     """Device time of the rounds planned, and the tokens they give."""
-    time, decoding, rounds = s.time[r], s.count[r, DECODING], s.count[r, PLANNED]
+    time, decoding, rounds = s.time[r], s.tally[r, DECODING], s.tally[r, PLANNED]
     added = 0.0
     if g.speculates:
         first, growth = time[CONTEXT] / decoding, time[GROWTH] / decoding
@@ -747,11 +750,11 @@ def _charge(g: Given, s: State, r: int, seconds: float) -> None:
 @bare
 def _plan_stretch(g: Given, s: State, r: int, t: float, preempted: bool) -> None:
     """Decode steps to the first boundary at which something else can happen: an end, an arrival that could join, blocks that run out."""
-    count, time = s.count[r], s.time[r]
+    count, time = s.tally[r], s.time[r]
     decoding = count[DECODING]
     most = count[NEXT_END] - count[ROUND]
     first, growth = time[CONTEXT] / decoding, time[GROWTH] / decoding
-    if g.clients > 0 and len(s.count) > 1:
+    if g.clients > 0 and len(s.tally) > 1:
         time[PROMISE] = t + stretch_s(g.curve[CONTEXTS], g.step_s[0, decoding], first, growth, most, np.inf)[1]
     most = 1 if preempted else _affordable(g, s, r, min(most, g.most_steps))
     span = min(_next_arrival(g, s, r), g.until_s) - t if _open_to_arrivals(g, s, r) else g.until_s - t
@@ -764,14 +767,14 @@ def _plan_stretch(g: Given, s: State, r: int, t: float, preempted: bool) -> None
         _grow(g, s, r, count[ROUND] + rounds - 1)
         _record_blocks(g, s, r, t + seconds / 2)
     time[CLOCK] = t + seconds
-    if not (g.clients > 0 and len(s.count) > 1):
+    if not (g.clients > 0 and len(s.tally) > 1):
         time[PROMISE] = time[CLOCK]
 
 
 @inlined
 def _open_to_arrivals(g: Given, s: State, r: int) -> bool:
     """Whether a request that arrived now could join what is running, or be ahead of what waits."""
-    count = s.count[r]
+    count = s.tally[r]
     if g.static_batch or count[DECODING] + count[PREFILLING] >= g.cap:
         return False
     if g.mixes_prompts and g.token_budget <= count[DECODING] * g.rows:
@@ -786,7 +789,7 @@ def _next_arrival(g: Given, s: State, r: int) -> float:
         return s.moment[s.total[NEXT], ARRIVAL_S] + g.start_s
     found = np.inf
     if g.clients > 0 and s.total[ISSUED] < len(s.moment):
-        for other in range(len(s.count)):
+        for other in range(len(s.tally)):
             if other != r:
                 found = min(found, s.time[other, PROMISE])
     return found + g.start_s
@@ -795,7 +798,7 @@ def _next_arrival(g: Given, s: State, r: int) -> float:
 @bare
 def _commit(g: Given, s: State, r: int, t: float) -> None:
     """What the step or stretch that ends at t has done."""
-    count, time = s.count[r], s.time[r]
+    count, time = s.tally[r], s.time[r]
     if count[PLANNED] > 0:
         count[ROUND] += count[PLANNED]
         time[CONTEXT] += time[GROWTH] * count[PLANNED]
@@ -809,7 +812,7 @@ def _commit(g: Given, s: State, r: int, t: float) -> None:
 @bare
 def _end_decoding(g: Given, s: State, r: int, t: float) -> None:
     """Sequences whose last token is out leave; in a static batch all leave when the last is done."""
-    count = s.count[r]
+    count = s.tally[r]
     for k in range(count[DECODING] - 1, -1, -1):
         if s.decode[r, k, END] != count[NEXT_END]:
             continue
@@ -830,8 +833,8 @@ def _end_decoding(g: Given, s: State, r: int, t: float) -> None:
 @bare
 def _end_batch(g: Given, s: State, r: int) -> None:
     """A static batch of which nothing is left to decode."""
-    while s.count[r, DECODING] > 0:
-        slot = s.count[r, DECODING] - 1
+    while s.tally[r, DECODING] > 0:
+        slot = s.tally[r, DECODING] - 1
         row = s.decode[r, slot]
         _release(g, s, r, row[REQUEST], row[OWN], row[CHAIN])
         _drop_slot(g, s, r, slot)
@@ -840,7 +843,7 @@ def _end_batch(g: Given, s: State, r: int) -> None:
 @inlined
 def _end_prompts(g: Given, s: State, r: int, t: float) -> None:
     """Prompts move on by their chunks; one that is done has its first token, or after a preemption its next."""
-    count = s.count[r]
+    count = s.tally[r]
     kept = 0
     for k in range(count[PREFILLING]):
         row = s.prefill[r, k]
@@ -869,19 +872,19 @@ def _end_prompts(g: Given, s: State, r: int, t: float) -> None:
 @bare
 def _chosen(g: Given, s: State, i: int) -> int:
     """The replica a request is sent to."""
-    replicas = len(s.count)
+    replicas = len(s.tally)
     if replicas == 1 or g.router not in (LEAST_LOADED, PREFIX_AWARE):
         return i % replicas
-    least, most = np.int64(0), np.int64(0)
+    least, most = 0, 0
     for r in range(1, replicas):
-        if s.count[r, OUTSTANDING] < s.count[least, OUTSTANDING]:
+        if s.tally[r, OUTSTANDING] < s.tally[least, OUTSTANDING]:
             least = r
-        if s.count[r, OUTSTANDING] > s.count[most, OUTSTANDING]:
+        if s.tally[r, OUTSTANDING] > s.tally[most, OUTSTANDING]:
             most = r
-    low, high = s.count[least, OUTSTANDING], s.count[most, OUTSTANDING]
+    low, high = s.tally[least, OUTSTANDING], s.tally[most, OUTSTANDING]
     if g.router == LEAST_LOADED or (high - low > LOAD_GAP and high > LOAD_RATIO * low):
         return least
-    best, longest = least, np.int64(0)
+    best, longest = least, 0
     for r in range(replicas):
         hits = _hits(g, s, r, i)
         if hits > longest:
@@ -903,18 +906,18 @@ def _route(g: Given, s: State, t: float) -> None:
         return
     r = _chosen(g, s, i)
     s.work[i, REPLICA] = r
-    s.count[r, OUTSTANDING] += 1
+    s.tally[r, OUTSTANDING] += 1
     _enqueue(g, s, r, i)
     _change(s, s.moment[i, ARRIVAL_S], 0.0, 1.0, 0.0, 0.0)
     if s.time[r, CLOCK] == np.inf:
-        s.count[r, PLANNED] = 0
+        s.tally[r, PLANNED] = 0
         s.time[r, CLOCK] = s.time[r, PROMISE] = t
 
 
 @bare
 def _faults(g: Given, s: State, r: int) -> int:
     """Blocks that the books of a replica do not account for, and ids whose references are not counted right."""
-    count = s.count[r]
+    count = s.tally[r]
     own = 0
     for k in range(count[DECODING]):
         own += s.decode[r, k, OWN]
@@ -932,7 +935,7 @@ def _faults(g: Given, s: State, r: int) -> int:
 def _earliest(s: State) -> int:
     """The replica whose step or stretch ends first."""
     found = 0
-    for r in range(1, len(s.count)):
+    for r in range(1, len(s.tally)):
         if s.time[r, CLOCK] < s.time[found, CLOCK]:
             found = r
     return found
@@ -966,11 +969,11 @@ def _run(g: Given, s: State) -> None:
 @bare
 def _leave(g: Given, s: State) -> None:
     """What is still running when the simulation ends: its tokens so far, and the ends of the series."""
-    for r in range(len(s.count)):
-        for k in range(s.count[r, DECODING]):
+    for r in range(len(s.tally)):
+        for k in range(s.tally[r, DECODING]):
             i = s.decode[r, k, REQUEST]
             if s.work[i, STATUS] == RUNNING:
-                s.work[i, EMITTED] = 1 + int(_growth(g, i) * (s.count[r, ROUND] - s.decode[r, k, BASE]) + 1e-9)
+                s.work[i, EMITTED] = 1 + int(_growth(g, i) * (s.tally[r, ROUND] - s.decode[r, k, BASE]) + 1e-9)
     for which in range(s.series.shape[1]):
         left = 0.0
         for k in range(s.series.shape[2]):
@@ -1006,14 +1009,14 @@ def _areas(nodes: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[n
 
 def _given(requests: Requests, engine: Engine, costs: Costs, load: Load, stepwise: bool, audit: bool) -> Given:
     outputs, contexts = _ints(requests.output_tokens), _floats(costs.contexts)
-    first = engine.policy == "priority" and requests.priority is not None
-    known, level = np.unique(requests.priority, return_inverse=True) if first else (np.zeros(1), np.zeros(len(outputs)))
+    priority = requests.priority if engine.policy == "priority" and requests.priority is not None else np.zeros(len(outputs), dtype=np.int8)
+    known, level = np.unique(priority, return_inverse=True)
     cached = engine.prefix_cache and requests.chain_ids is not None and requests.chain_tokens > 0
     attention, alone = _floats(costs.attention_s), _floats(costs.alone_attention_s)
     rounds = rounds_of(outputs, _floats(load.acceptance), load.seed)
     return Given(
         asked=np.stack((_ints(requests.input_tokens), outputs, _ints(level), rounds), axis=1),
-        levels=len(known),
+        levels=max(len(known), 1),
         chain_ids=_ints(requests.chain_ids if cached else ()),
         chain_offsets=_ints(requests.chain_offsets if cached else np.zeros(len(outputs) + 1)),
         chain_tokens=requests.chain_tokens if cached else 0,
@@ -1039,7 +1042,7 @@ def _given(requests: Requests, engine: Engine, costs: Costs, load: Load, stepwis
         reserve_whole=bool(engine.reserve_whole),
         mixes_prompts=bool(engine.mixes_prompts and not engine.static_batch),
         static_batch=bool(engine.static_batch),
-        priority=bool(first),
+        priority=engine.policy == "priority" and requests.priority is not None,
         clients=int(load.clients),
         router=ROUTERS[load.router],
         until_s=float(load.until_s),
@@ -1063,7 +1066,7 @@ def _state(g: Given, requests: Requests, load: Load) -> State:
     total[ISSUED] = min(g.clients, n) if g.clients else n
     seconds[WIDTH_S] = FIRST_BIN_S
     return State(
-        count=count,
+        tally=count,
         time=time,
         decode=np.zeros((replicas, g.cap, COLUMNS), dtype=np.int64),
         prefill=np.zeros((replicas, g.cap + 1, COLUMNS), dtype=np.int64),
@@ -1084,7 +1087,7 @@ def _outcome(g: Given, s: State) -> Outcome:
     covered = np.minimum(np.arange(1, used + 1) * width, max(end, 1e-300)) - np.arange(used) * width
     means = (s.series[PARTIAL] + width * np.cumsum(s.series[FULL], axis=1))[:, :used] / covered
     batch_s = s.batch[SECONDS].copy()
-    batch_s[0] = len(s.count) * end - batch_s[1:].sum()
+    batch_s[0] = len(s.tally) * end - batch_s[1:].sum()
     return Outcome(
         state=s.work[:, STATUS].astype(np.int8),
         replica=s.work[:, REPLICA].astype(np.int32),
