@@ -98,7 +98,9 @@ class ProfileOccupancy(Struct, frozen=True, kw_only=True):
     p95: float
     p99: float
     seen_by_a_token: float
-    """E[N²]/E[N]: the batch in which the mean token is made."""
+    """The batch in which the mean token is made."""
+    seen_by_a_sequence: float
+    """E[N²]/E[N]: the batch that a sequence is in at a random moment of its decoding."""
     share_below_four: float
     share_idle: float
     saturated_share: float

@@ -60,6 +60,7 @@ def _occupancy(found: Occupancy) -> d.ProfileOccupancy:
     return d.ProfileOccupancy(
         mean=sure(found.mean),
         seen_by_a_token=sure(found.seen_by_a_token),
+        seen_by_a_sequence=sure(found.seen_by_a_sequence),
         share_below_four=sure(found.few),
         share_idle=sure(found.idle),
         saturated_share=sure(found.saturated),
