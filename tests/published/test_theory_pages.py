@@ -31,6 +31,12 @@ FORMULAS = (
     "origin.arrival_rates",
     "traffic.arrivals",
     "traffic.lengths",
+    "reuse.divergence",
+    "reuse.hit_rates",
+    "reuse.identity",
+    "reuse.sampling",
+    "traffic.ceiling",
+    "traffic.left_over",
 )
 """Modules of which every public function stands on a page."""
 
@@ -62,7 +68,19 @@ def test_every_formula_is_on_a_page(root: Path, module: str) -> None:
 
 @pytest.mark.parametrize(
     "heading",
-    ["memory", "bandwidth", "compute", "interconnect", "parallelism", "step", "operating-point", "speculation", "levers", "traffic"],
+    [
+        "memory",
+        "bandwidth",
+        "compute",
+        "interconnect",
+        "parallelism",
+        "step",
+        "operating-point",
+        "speculation",
+        "levers",
+        "traffic",
+        "reuse",
+    ],
 )
 def test_a_page_gives_source_and_place(root: Path, heading: str) -> None:
     text = (root / "docs" / "theory" / f"{heading}.md").read_text(encoding="utf-8")
