@@ -19,6 +19,8 @@ from breakeven.trace import Ints, Trace
 
 USUAL_KS = (1, 2, 3, 4, 5, 6, 7, 8)
 MOST_DRAFTED = 64
+APPROXIMATED = "trace.approximated"
+"""What a reader notes where it cut text into pieces by a rule of its own instead of the model's tokenizer."""
 
 
 def replay(trace: Trace, drafter: Ngram | Suffix, ks: Sequence[int] = USUAL_KS, seed: int = 0) -> Replay:
@@ -45,6 +47,7 @@ def replay(trace: Trace, drafter: Ngram | Suffix, ks: Sequence[int] = USUAL_KS, 
             for i, name in enumerate(log.group_names)
         },
         without_output=int((output < 2).sum()),
+        approximate=any(note.key == APPROXIMATED for note in trace.notes),
     )
 
 
