@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
 
-from breakeven import cli
+from breakeven import cli, streams
 from breakeven.document import json_schema
 
 SAMPLE = "examples/llama-70b-chat.yaml"
@@ -158,3 +163,44 @@ def test_advise_points_a_tail_at_this_verb(capsys: pytest.CaptureFixture[str], t
     file.write_text(words.replace("slo: {ttft_s: 1.0, tpot_s: 0.05}", "slo: {ttft_p99_s: 1}"))
     assert cli.run(["advise", str(file)]) == 0
     assert "breakeven simulate" in capsys.readouterr().out
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals and process groups are those of POSIX")
+def test_an_interrupt_ends_it_and_its_processes_without_a_word(root: Path) -> None:
+    """A day of traffic, so that it is still at work when interrupted."""
+    words = ("simulate", *SMALL[:-1], "300000", "--levers", "all", "--jobs", "2")
+    code = f"import sys; from breakeven.cli import main; sys.argv = ['breakeven', *{words!r}]; main()"
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True, cwd=root
+    )
+    time.sleep(4.0)
+    os.killpg(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err) == (130, "", "")
+    with pytest.raises(ProcessLookupError):
+        os.killpg(process.pid, 0)
+
+
+def test_the_bar_is_on_a_terminal_alone(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run(capsys, *SMALL, "--levers", "kv_quant", "--jobs", "1")[2] == ""
+    monkeypatch.setattr(streams, "talks_to_a_terminal", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
+    code, out, err = run(capsys, *SMALL, "--levers", "kv_quant", "--jobs", "1", "--json")
+    assert code == 0 and json.loads(out)["schema"] == "breakeven.simulation/1"
+    assert "simulating" in err or "combinations" in err
+
+
+def test_the_help_names_the_deployment_s_options_and_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    said = run(capsys, "--help")[1]
+    assert all(option in said for option in ("--model", "--trace", "--levers", "--jobs", "--columns", "--router"))
+    assert "随机数" not in said and "在部署上" in run(capsys, "--lang", "zh", "--help")[1]
+
+
+def test_columns_of_a_table_and_groups_are_read_as_said(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    table = tmp_path / "t.csv"
+    table.write_text("when,pin,pout,who\n" + "".join(f"{n / 50},{4000},{60},{'ab'[n % 2]}\n" for n in range(400)))
+    said = ("--columns", "arrival=when,input=pin,output=pout,group=who", "--trace", str(table))
+    told = document(capsys, *SMALL[:4], *said, "--policy", "priority")
+    assert told["figures"]["counts"]["done"] == 400 and told["load"]["policy"] == "priority"
+    plain = document(capsys, *SMALL[:4], *said)
+    assert plain["figures"]["times"]["ttft"]["p99"] < told["figures"]["times"]["ttft"]["p99"], "the second group waits for the first"

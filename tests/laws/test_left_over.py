@@ -18,7 +18,7 @@ from breakeven.messages import text
 from breakeven.spec.deployment import Deployment
 from breakeven.trace import Trace, lengths, make_trace, request_rate
 from breakeven.traffic.ceiling import ceiling, decode_flop
-from breakeven.traffic.left_over import capacity_tokens, hit_rate_of, hit_rate_over, second_effect
+from breakeven.traffic.left_over import capacity_tokens, hit_rate_of, hit_rate_over, left_over_tokens, second_effect
 
 Build = Callable[..., Deployment]
 
@@ -37,11 +37,17 @@ def serving(build: Build, trace: Trace, *, replicas: int = 8, **engine: object) 
 
 class TestLeftOver:
     def test_an_idle_replica_leaves_its_pool_and_a_full_one_less_than_a_sequence(self, build: Build) -> None:
-        p = evaluate(build(request_rate=5.0, input_tokens=4000, output_tokens=400))
+        d = build(request_rate=5.0, input_tokens=4000, output_tokens=400)
+        p = evaluate(d)
         batches = np.linspace(0, float(p.room.fits_sequences), 20)
-        room = capacity_tokens(p, batches)
-        assert room[0] == p.room.pool_tokens and np.all(np.diff(room) < 0)
+        room, prompts = left_over_tokens(p, batches), capacity_tokens(p, batches)
+        assert room[0] == prompts[0] == p.room.pool_tokens and np.all(np.diff(room) < 0)
         assert 0 <= room[-1] < 5000
+
+    def test_prompts_have_what_is_left_over_and_their_own(self, build: Build) -> None:
+        d = build(request_rate=5.0, input_tokens=4000, output_tokens=400)
+        p = evaluate(d)
+        assert capacity_tokens(p, 10.0) - left_over_tokens(p, 10.0) == pytest.approx(10 * 4000)
 
     def test_the_hit_rate_is_that_of_the_capacity_it_leaves_itself(self, build: Build, conversation: Trace) -> None:
         d = serving(build, conversation)
@@ -51,14 +57,15 @@ class TestLeftOver:
         assert found.hit_rate == pytest.approx(float(reuse.hit_rate(curve, found.capacity_tokens)), abs=1e-4)
         assert float(point.batch) == pytest.approx(float(found.point.batch))
         assert 0 < found.hit_rate < found.unbounded
-        assert found.held_tokens + found.capacity_tokens == pytest.approx(found.pool_tokens)
+        assert found.held_tokens + found.left_over_tokens == pytest.approx(found.pool_tokens)
+        assert found.left_over_tokens < found.capacity_tokens < found.pool_tokens
 
     def test_8_bit_caches_leave_more_over_and_the_second_effect_is_a_number(self, build: Build, conversation: Trace) -> None:
         d = serving(build, conversation)
         curve = reuse.curve(reuse.dealt(reuse.chains(conversation, d.engine.block_size), d.replicas))
         found = second_effect(d, curve)
         assert found.on.pool_tokens == pytest.approx(2 * found.off.pool_tokens, rel=1e-3)
-        assert found.on.capacity_tokens > 2 * found.off.capacity_tokens * 0.99
+        assert found.on.left_over_tokens > 1.99 * found.off.left_over_tokens
         assert found.hits_gained > 0.01
         assert float(found.on.point.ttft_s or 0) < float(found.same_hits.ttft_s or 0)
 
@@ -66,7 +73,7 @@ class TestLeftOver:
         d = serving(build, conversation)
         curve = reuse.curve(reuse.chains(conversation, 16))
         p = evaluate(d)
-        batches, weights = np.array([1.0, 20.0, 30.0]), np.array([0.5, 0.3, 0.2])
+        batches, weights = np.array([1.0, 300.0, 900.0]), np.array([0.5, 0.3, 0.2])
         each = [hit_rate_over(p, curve, one) for one in batches]
         assert hit_rate_over(p, curve, batches, weights) == pytest.approx(float(np.dot(each, weights)))
         assert each == sorted(each, reverse=True) and each[0] > each[-1]
@@ -76,8 +83,9 @@ class TestLeftOver:
         assert hit_rate_of(serving(build, conversation, enable_prefix_caching=False), curve).hit_rate == 0.0
 
     def test_what_does_not_fit_leaves_nothing(self, build: Build) -> None:
-        p = evaluate(build("llama-3.1-70b", request_rate=0.1, input_tokens=4000, output_tokens=400))
-        assert not p.fits and capacity_tokens(p, 1.0) == 0.0
+        d = build("llama-3.1-70b", request_rate=0.1, input_tokens=4000, output_tokens=400)
+        p = evaluate(d)
+        assert not p.fits and capacity_tokens(p, 1.0) == left_over_tokens(p, 1.0) == 0.0
 
     def test_replicas_have_caches_of_their_own(self, conversation: Trace) -> None:
         chained = reuse.chains(conversation, 512)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from breakeven.compiled import bare, compiled
+from breakeven.compiled import bare, compiled, inlined
 from breakeven.simulation.arrays import DONE, REJECTED, RUNNING, WAITING, Costs, Engine, Load, Outcome, Requests
 
 NEVER = 1 << 60
@@ -128,7 +128,7 @@ class State(NamedTuple):
 # --- random numbers: the same for the same seed, request and round ---
 
 
-@bare
+@inlined
 def _mixed(x: np.uint64) -> np.uint64:
     """SplitMix64's finaliser (Steele et al. 2014)."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -161,7 +161,7 @@ def rounds_of(output_tokens: NDArray[np.int64], cumulative: NDArray[np.float64],
 # --- seconds ---
 
 
-@bare
+@inlined
 def _segment(nodes: NDArray[np.float64], x: float) -> int:
     """The stretch between nodes that x lies in; the last one goes on beyond."""
     low, high = 0, len(nodes) - 1
@@ -174,7 +174,7 @@ def _segment(nodes: NDArray[np.float64], x: float) -> int:
     return low
 
 
-@bare
+@inlined
 def _area(nodes: NDArray[np.float64], values: NDArray[np.float64], areas: NDArray[np.float64], x: float) -> float:
     """∫ of the straight-between-nodes ``values`` from 0 to x."""
     k = _segment(nodes, x)
@@ -183,7 +183,7 @@ def _area(nodes: NDArray[np.float64], values: NDArray[np.float64], areas: NDArra
     return areas[k] + beyond * (values[k] + slope * beyond / 2)
 
 
-@bare
+@inlined
 def stretch_s(
     nodes: NDArray[np.float64], values: NDArray[np.float64], first: float, growth: float, most: int, span_s: float
 ) -> tuple[int, float]:
@@ -213,7 +213,7 @@ def stretch_s(
     return done, total
 
 
-@bare
+@inlined
 def _prompts_s(g: Given, tokens: float, prompts: int, attention_s: float, decoding: bool) -> float:
     """Seconds that prompts' chunks take, beside decoding sequences or by themselves; ranks that step together share the prompts out."""
     shared = float(min(prompts, g.ranks))
@@ -224,7 +224,7 @@ def _prompts_s(g: Given, tokens: float, prompts: int, attention_s: float, decodi
     return np.sqrt(np.sqrt(a * a + b * b)) + attention_s / shared + g.alone_fixed_s
 
 
-@bare
+@inlined
 def _attention_s(g: Given, start: float, end: float, decoding: bool) -> float:
     """Attention of the prompt tokens from one position to another."""
     if decoding:
@@ -236,7 +236,7 @@ def _attention_s(g: Given, start: float, end: float, decoding: bool) -> float:
 # --- the series over time ---
 
 
-@bare
+@inlined
 def _bin(s: State, t: float) -> int:
     """The bin of a time, the bins widened until it has one."""
     bins = s.partial.shape[1]
@@ -245,7 +245,7 @@ def _bin(s: State, t: float) -> int:
     return int(t / s.seconds[WIDTH_S])
 
 
-@bare
+@inlined
 def _change(s: State, t: float, running: float, waiting: float, held: float, cached: float) -> None:
     """Quantities change at t: what that adds to the bin of t, and to every bin after it."""
     k = _bin(s, t)
@@ -279,7 +279,7 @@ def _widen(s: State, bins: int) -> None:
     s.seconds[WIDTH_S] = 2 * width
 
 
-@bare
+@inlined
 def _record_blocks(g: Given, s: State, r: int, t: float) -> None:
     """Blocks held and cached, where they changed."""
     count = s.count[r]
@@ -292,13 +292,13 @@ def _record_blocks(g: Given, s: State, r: int, t: float) -> None:
 # --- blocks and the prefix cache ---
 
 
-@bare
+@inlined
 def _growth(g: Given, i: int) -> float:
     """Tokens a round, of a request: 1 without speculation."""
     return (g.output_tokens[i] - 1) / g.rounds[i] if g.rounds[i] > 0 else 0.0
 
 
-@bare
+@inlined
 def _own_blocks(g: Given, i: int, done: int, chain: int) -> int:
     """Blocks beyond its chained ones that a request needs in the round after ``done`` rounds: prompt, what is out, and its rows."""
     tokens = g.input_tokens[i] + int(_growth(g, i) * done + 1e-9) - chain * g.chain_tokens
@@ -307,13 +307,13 @@ def _own_blocks(g: Given, i: int, done: int, chain: int) -> int:
     return max(-(-tokens // g.block_tokens), 0) + g.sequence_blocks
 
 
-@bare
+@inlined
 def _most_blocks(g: Given, i: int, chain: int) -> int:
     """The same in its last round, or at the end of its prompt where it decodes nothing."""
     return _own_blocks(g, i, max(g.rounds[i] - 1, 0), chain)
 
 
-@bare
+@inlined
 def _next_growth(g: Given, i: int, own: int, chain: int, done: int) -> int:
     """Rounds done before the round in which ``own`` blocks no longer do."""
     if g.reserve_whole:
@@ -323,14 +323,14 @@ def _next_growth(g: Given, i: int, own: int, chain: int, done: int) -> int:
     return max(room if growth == 1.0 else int(np.ceil(room / growth - 1e-9)), done)
 
 
-@bare
+@inlined
 def _unlink(s: State, r: int, name: int) -> None:
     older, newer = s.older[r, name], s.newer[r, name]
     s.newer[r, older] = newer
     s.older[r, newer] = older
 
 
-@bare
+@inlined
 def _link(s: State, r: int, name: int) -> None:
     """An id becomes the most recently used of those that nobody holds."""
     end = s.references.shape[1]
@@ -341,9 +341,17 @@ def _link(s: State, r: int, name: int) -> None:
     s.older[r, end] = name
 
 
-@bare
+@inlined
 def _take(g: Given, s: State, r: int, blocks: int) -> None:
-    """Blocks off the free ones; cached ones that nobody holds go first in, first out."""
+    """Blocks off the free ones."""
+    if s.count[r, FREE] < blocks:
+        _evict(g, s, r, blocks)
+    s.count[r, FREE] -= blocks
+
+
+@bare
+def _evict(g: Given, s: State, r: int, blocks: int) -> None:
+    """Cached ids that nobody holds go, the least recently used first, until so many blocks are free."""
     end = s.references.shape[1]
     while s.count[r, FREE] < blocks:
         name = np.int64(s.newer[r, end])
@@ -351,10 +359,9 @@ def _take(g: Given, s: State, r: int, blocks: int) -> None:
         s.references[r, name] = NONE
         s.count[r, CACHED] -= g.chain_blocks
         s.count[r, FREE] += g.chain_blocks
-    s.count[r, FREE] -= blocks
 
 
-@bare
+@inlined
 def _usable(g: Given, i: int) -> int:
     """Chained ids of a prompt that are whole."""
     if g.chain_tokens == 0:
@@ -362,7 +369,7 @@ def _usable(g: Given, i: int) -> int:
     return min(g.chain_offsets[i + 1] - g.chain_offsets[i], g.input_tokens[i] // g.chain_tokens)
 
 
-@bare
+@inlined
 def _hits(g: Given, s: State, r: int, i: int) -> int:
     """Leading ids of a prompt in a replica's cache; at least the last token is computed."""
     usable, start, found = _usable(g, i), g.chain_offsets[i], 0
@@ -373,7 +380,7 @@ def _hits(g: Given, s: State, r: int, i: int) -> int:
     return found
 
 
-@bare
+@inlined
 def _acquire(g: Given, s: State, r: int, i: int) -> int:
     """Room for a request: its chained ids held, blocks of its own taken. −1 and nothing done where there is none; else its own blocks."""
     usable, start = _usable(g, i), g.chain_offsets[i]
@@ -405,7 +412,7 @@ def _acquire(g: Given, s: State, r: int, i: int) -> int:
     return own
 
 
-@bare
+@inlined
 def _release(g: Given, s: State, r: int, i: int, own: int, chain: int) -> None:
     """A request's blocks back: its own are free, its chained ids stay cached, the tail the first to go."""
     s.count[r, FREE] += own
@@ -421,7 +428,7 @@ def _release(g: Given, s: State, r: int, i: int, own: int, chain: int) -> None:
 # --- the queue: a chain of requests for each level of priority ---
 
 
-@bare
+@inlined
 def _enqueue(g: Given, s: State, r: int, i: int) -> None:
     """At the end of its level, or at the head for one that was preempted."""
     level = g.level[i]
@@ -438,7 +445,7 @@ def _enqueue(g: Given, s: State, r: int, i: int) -> None:
     s.count[r, QUEUED] += 1
 
 
-@bare
+@inlined
 def _head_level(g: Given, s: State, r: int) -> int:
     for level in range(g.levels):
         if s.queue_first[r, level] != NONE:
@@ -449,13 +456,13 @@ def _head_level(g: Given, s: State, r: int) -> int:
 # --- what a replica does ---
 
 
-@bare
+@inlined
 def _copy(row: NDArray[np.int64], to: NDArray[np.int64]) -> None:
     for column in range(COLUMNS):
         to[column] = row[column]
 
 
-@bare
+@inlined
 def _admit(g: Given, s: State, r: int, t: float) -> bool:
     """The head of the queue gets its blocks and joins the prompts in work; False where it does not fit."""
     level = _head_level(g, s, r)
@@ -483,7 +490,7 @@ def _admit(g: Given, s: State, r: int, t: float) -> bool:
     return True
 
 
-@bare
+@inlined
 def _begin_decoding(g: Given, s: State, r: int, i: int, row: NDArray[np.int64]) -> None:
     """A prompt is done: its request decodes from the replica's next round on."""
     count, time, slot = s.count[r], s.time[r], s.count[r, DECODING]
@@ -504,7 +511,7 @@ def _begin_decoding(g: Given, s: State, r: int, i: int, row: NDArray[np.int64]) 
     time[LIVE_GROWTH] += growth
 
 
-@bare
+@inlined
 def _drop_slot(g: Given, s: State, r: int, slot: int) -> None:
     """A decoding sequence leaves the batch; the last one takes its place."""
     count, time = s.count[r], s.time[r]
@@ -520,7 +527,7 @@ def _drop_slot(g: Given, s: State, r: int, slot: int) -> None:
         time[CONTEXT] = time[GROWTH] = time[LIVE_GROWTH] = 0.0
 
 
-@bare
+@inlined
 def _finish(g: Given, s: State, r: int, i: int, t: float) -> None:
     """The last token is out; in a closed loop its client asks again."""
     s.status[i] = DONE
@@ -531,7 +538,7 @@ def _finish(g: Given, s: State, r: int, i: int, t: float) -> None:
     _issue(g, s, t)
 
 
-@bare
+@inlined
 def _issue(g: Given, s: State, t: float) -> None:
     if g.clients > 0 and s.total[ISSUED] < len(s.arrival_s):
         s.arrival_s[s.total[ISSUED]] = t
@@ -582,7 +589,7 @@ def _preempt(g: Given, s: State, r: int, t: float) -> None:
     _change(s, t, -1.0, 1.0, 0.0, 0.0)
 
 
-@bare
+@inlined
 def _refresh(s: State, r: int) -> None:
     """The next round in which a sequence ends, and in which one needs a block."""
     count = s.count[r]
@@ -606,7 +613,17 @@ def _needed(g: Given, s: State, r: int, until: int) -> int:
     return found
 
 
-@bare
+@inlined
+def _is_short(g: Given, s: State, r: int, until: int) -> bool:
+    """Whether the blocks left do not do for the rounds up to and with this one; counted only where they could be too few."""
+    count = s.count[r]
+    there = count[FREE] + count[CACHED]
+    if count[DECODING] * (2 + g.rows * (until - count[ROUND] + 2) // g.block_tokens) <= there:
+        return False
+    return _needed(g, s, r, until) > there
+
+
+@inlined
 def _grow(g: Given, s: State, r: int, until: int) -> None:
     """Decoding sequences take the blocks of the rounds up to and with this one."""
     grow = NEVER
@@ -623,12 +640,12 @@ def _grow(g: Given, s: State, r: int, until: int) -> None:
     s.count[r, NEXT_GROW] = grow
 
 
-@bare
+@inlined
 def _make_room(g: Given, s: State, r: int, t: float) -> bool:
     """Blocks for one round of all that decode; whether a request had to go for it."""
     count = s.count[r]
     preempted = False
-    while count[NEXT_GROW] <= count[ROUND] and _needed(g, s, r, count[ROUND]) > count[FREE] + count[CACHED]:
+    while count[NEXT_GROW] <= count[ROUND] and _is_short(g, s, r, count[ROUND]):
         _preempt(g, s, r, t)
         preempted = True
     if count[NEXT_GROW] <= count[ROUND]:
@@ -636,26 +653,23 @@ def _make_room(g: Given, s: State, r: int, t: float) -> bool:
     return preempted
 
 
-@bare
+@inlined
 def _affordable(g: Given, s: State, r: int, rounds: int) -> int:
-    """Rounds, of those wanted, that the blocks left do for."""
-    count = s.count[r]
-    if count[NEXT_GROW] > count[ROUND] + rounds - 1:
+    """Rounds, of those wanted, that the blocks left do for; one does."""
+    now = s.count[r, ROUND]
+    if s.count[r, NEXT_GROW] > now + rounds - 1 or not _is_short(g, s, r, now + rounds - 1):
         return rounds
-    there = count[FREE] + count[CACHED]
-    if _needed(g, s, r, count[ROUND] + rounds - 1) > there:
-        low, high = 1, rounds
-        while high - low > 1:
-            middle = (low + high) // 2
-            if _needed(g, s, r, count[ROUND] + middle - 1) > there:
-                high = middle
-            else:
-                low = middle
-        rounds = low
-    return rounds
+    low, high = np.int64(1), rounds
+    while high - low > 1:
+        middle = (low + high) // 2
+        if _is_short(g, s, r, now + middle - 1):
+            high = middle
+        else:
+            low = middle
+    return low
 
 
-@bare
+@inlined
 def _plan_prompts(g: Given, s: State, r: int, t: float, decoding: int, barred: bool) -> tuple[int, int, int, float]:
     """Chunks of the next step: of prompts in work, then of those that can be admitted. Tokens, prompts, those done by it, attention."""
     count = s.count[r]
@@ -682,7 +696,7 @@ def _plan_prompts(g: Given, s: State, r: int, t: float, decoding: int, barred: b
     return tokens, prompts, ended, attention
 
 
-@bare
+@inlined
 def _plan(g: Given, s: State, r: int, t: float) -> None:
     """What the replica does next, from t on: a step with prompts, a stretch of decode steps, or nothing."""
     count, time = s.count[r], s.time[r]
@@ -708,7 +722,7 @@ def _plan(g: Given, s: State, r: int, t: float) -> None:
     _record_blocks(g, s, r, t)
 
 
-@bare
+@inlined
 def _plan_step(g: Given, s: State, r: int, t: float, decoding: int, prompts_s: float, ended: int) -> None:
     """One step with prompts in it, and the decoding sequences that ride along."""
     count, time = s.count[r], s.time[r]
@@ -725,7 +739,7 @@ def _plan_step(g: Given, s: State, r: int, t: float, decoding: int, prompts_s: f
     time[PROMISE] = time[CLOCK]
 
 
-@bare
+@inlined
 def _charge(g: Given, s: State, r: int, seconds: float) -> None:
     """Device time of the rounds planned, and the tokens they give."""
     time, decoding, rounds = s.time[r], s.count[r, DECODING], s.count[r, PLANNED]
@@ -739,7 +753,7 @@ def _charge(g: Given, s: State, r: int, seconds: float) -> None:
     s.batch_tokens[decoding] += time[LIVE_GROWTH] * rounds
 
 
-@bare
+@inlined
 def _plan_stretch(g: Given, s: State, r: int, t: float, preempted: bool) -> None:
     """Decode steps to the first boundary at which something else can happen: an end, an arrival that could join, blocks that run out."""
     count, time = s.count[r], s.time[r]
@@ -763,7 +777,7 @@ def _plan_stretch(g: Given, s: State, r: int, t: float, preempted: bool) -> None
         time[PROMISE] = time[CLOCK]
 
 
-@bare
+@inlined
 def _open_to_arrivals(g: Given, s: State, r: int) -> bool:
     """Whether a request that arrived now could join what is running, or be ahead of what waits."""
     count = s.count[r]
@@ -787,7 +801,7 @@ def _next_arrival(g: Given, s: State, r: int) -> float:
     return found + g.start_s
 
 
-@bare
+@inlined
 def _commit(g: Given, s: State, r: int, t: float) -> None:
     """What the step or stretch that ends at t has done."""
     count, time = s.count[r], s.time[r]
@@ -801,7 +815,7 @@ def _commit(g: Given, s: State, r: int, t: float) -> None:
     _record_blocks(g, s, r, t)
 
 
-@bare
+@inlined
 def _end_decoding(g: Given, s: State, r: int, t: float) -> None:
     """Sequences whose last token is out leave; in a static batch all leave when the last is done."""
     count = s.count[r]
@@ -825,7 +839,7 @@ def _end_decoding(g: Given, s: State, r: int, t: float) -> None:
     _refresh(s, r)
 
 
-@bare
+@inlined
 def _end_prompts(g: Given, s: State, r: int, t: float) -> None:
     """Prompts move on by their chunks; one that is done has its first token, or after a preemption its next."""
     count = s.count[r]
@@ -877,7 +891,7 @@ def _chosen(g: Given, s: State, i: int) -> int:
     return best if longest * g.chain_tokens >= MATCHED * g.input_tokens[i] else least
 
 
-@bare
+@inlined
 def _route(g: Given, s: State, t: float) -> None:
     """The next arrival goes to a replica's queue, or is refused where it can never fit."""
     i = s.total[NEXT]
@@ -916,7 +930,7 @@ def _faults(g: Given, s: State, r: int) -> int:
     return (whole != g.blocks) + (idle * g.chain_blocks != count[CACHED]) + (count[FREE] < 0)
 
 
-@bare
+@inlined
 def _earliest(s: State) -> int:
     """The replica whose step or stretch ends first."""
     found = 0

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from breakeven.evaluator import Point, evaluate
+from breakeven.ledger.room import prompt_room_tokens
 from breakeven.levers import kv_quant
 from breakeven.reuse.hit_rates import ReuseCurve, hit_rate
 from breakeven.spec.deployment import Deployment
@@ -25,30 +26,46 @@ class LeftOver:
     point: Point
     pool_tokens: float
     held_tokens: float
-    """Of the pool, by running sequences."""
+    """Of the pool, by running sequences: prompts, outputs and what is set aside for the next round."""
+    left_over_tokens: float
+    """What they leave over, for prompts of requests that have ended."""
     capacity_tokens: float
-    """What they leave over."""
+    """What prompts take in all: left over, and held by running sequences for their own."""
     hit_rate: float
-    """Share of prompt tokens served from it."""
+    """Share of prompt tokens served from the cache, at ``capacity_tokens`` of the curve."""
     unbounded: float
     """What a cache without end would serve."""
 
 
-def capacity_tokens(p: Point, batch: Array | float) -> Array:
+def left_over_tokens(p: Point, batch: Array | float) -> Array:
     """Tokens of the pool of one rank that ``batch`` running sequences of a replica leave over: pool − b/ranks·sequence bytes/κ.
 
-    Each holds its own cache whole, so that what they share counts as often as they are: a lower bound. A model whose tokens take no
-    room has no prefixes to keep.
+    A model whose tokens take no room has no prefixes to keep; one that does not fit leaves nothing.
     """
-    per_token = p.room.kv_bytes_per_token
-    if not per_token or not p.fits:
-        return np.zeros(np.shape(batch))
-    held = np.asarray(batch) / p.cost.ranks * p.room.sequence_bytes / per_token
-    return np.asarray(np.maximum(p.room.pool_tokens - held, 0.0))
+    return _pool_less(p, batch, _sequence_tokens(p))
+
+
+def capacity_tokens(p: Point, batch: Array | float) -> Array:
+    """Tokens of the pool of one rank for prompts, those of running sequences included: pool − b/ranks·(sequence bytes/κ − prompt).
+
+    The curve's stack has the prompts that run on its top, and they are hit as well as those that have ended, once for all that share
+    them; only what a sequence holds beside its prompt is lost. A running prompt is longer than the mean, E[IO]/E[O].
+    """
+    found = prompt_room_tokens(p.room, np.asarray(batch) / p.cost.ranks, p.demand.running_prompt_tokens)
+    return found if p.fits else np.zeros_like(found)
+
+
+def _sequence_tokens(p: Point) -> Array | float:
+    return p.room.sequence_bytes / (p.room.kv_bytes_per_token or np.inf)
+
+
+def _pool_less(p: Point, batch: Array | float, each: Array | float) -> Array:
+    pool = p.room.pool_tokens if p.fits and p.room.kv_bytes_per_token else 0.0
+    return np.asarray(np.maximum(pool - np.asarray(batch) / p.cost.ranks * each, 0.0))
 
 
 def hit_rate_over(p: Point, curve: ReuseCurve, batches: Array | float, weights: Array | float = 1.0) -> float:
-    """The mean hit rate over a distribution of the batch: a prompt finds what the sequences that run just then leave over.
+    """The mean hit rate over a distribution of the batch: a prompt finds what the sequences that run just then leave it.
 
     Weights are of the requests that find so many running; with Poisson arrivals those are the shares of time.
     """
@@ -72,13 +89,14 @@ def hit_rate_of(d: Deployment, curve: ReuseCurve) -> LeftOver:
         moved = step
         rate += stride * step
     point = evaluate(_at(d, rate))
-    capacity = float(np.median(capacity_tokens(point, point.batch)))
+    free = float(np.median(left_over_tokens(point, point.batch)))
     return LeftOver(
         deployment=_at(d, rate),
         point=point,
         pool_tokens=point.room.pool_tokens,
-        held_tokens=point.room.pool_tokens - capacity,
-        capacity_tokens=capacity,
+        held_tokens=point.room.pool_tokens - free,
+        left_over_tokens=free,
+        capacity_tokens=float(np.median(capacity_tokens(point, point.batch))),
         hit_rate=rate,
         unbounded=curve.unbounded,
     )
