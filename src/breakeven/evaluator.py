@@ -12,7 +12,7 @@ from breakeven.draws import MEDIAN, Draws
 from breakeven.efficiencies import Efficiencies, prior, table
 from breakeven.ledger import draft, prefill
 from breakeven.ledger.curves import with_curves
-from breakeven.ledger.room import Room, room
+from breakeven.ledger.room import Room, prompt_room_tokens, room
 from breakeven.ledger.shard import Shard, shard
 from breakeven.ledger.step import StepCost, step_cost, step_time
 from breakeven.rate_groups import RateGroups, grouped, mixed, varies, within_window
@@ -177,18 +177,15 @@ def evaluate(d: Deployment, draws: Draws = MEDIAN, *, noise: Noise | None = None
 
 
 def _with_hits(d: Deployment, draws: Draws, noise: Noise | None) -> Deployment:
-    """The hit rate that a trace's reuse curve has at the capacity which the running sequences leave over: damped, each sets the other.
-
-    Left over is the pool less what runs: prompts of running sequences can be hit too, so the rate errs to the low side.
-    """
+    """The hit rate that a trace's reuse curve has at the room which running sequences leave to prompts: damped, each sets the other."""
     w = d.workload
     if w.reuse is None or not d.engine.enable_prefix_caching:
         return d
     hits: Array | float = np.asarray(0.0 if w.prefix_hit_rate is None else np.median(np.asarray(median(w.prefix_hit_rate))))
     for _ in range(HIT_STEPS):
         point = evaluate(replace(d, workload=replace(w, prefix_hit_rate=hits, reuse=None)), draws, noise=noise, exact=False)
-        free = np.clip(1.0 - point.batch / point.room.fits_sequences, 0.0, 1.0)
-        hits = 0.5 * hits + 0.5 * np.interp(point.room.pool_tokens * free, w.reuse.capacity_tokens, w.reuse.hit_rates)
+        kept = prompt_room_tokens(point.room, point.batch / point.cost.ranks, point.demand.running_prompt_tokens)
+        hits = 0.5 * hits + 0.5 * np.interp(kept, w.reuse.capacity_tokens, w.reuse.hit_rates)
     return replace(d, workload=replace(w, prefix_hit_rate=np.asarray(hits), reuse=None))
 
 

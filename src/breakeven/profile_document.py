@@ -98,7 +98,9 @@ class ProfileOccupancy(Struct, frozen=True, kw_only=True):
     p95: float
     p99: float
     seen_by_a_token: float
-    """E[N²]/E[N]: the batch in which the mean token is made."""
+    """The batch in which the mean token is made."""
+    seen_by_a_sequence: float
+    """E[N²]/E[N]: the batch that a sequence is in at a random moment of its decoding."""
     share_below_four: float
     share_idle: float
     saturated_share: float
@@ -176,8 +178,10 @@ class ProfileReuse(Struct, frozen=True, kw_only=True):
     capacities: list[ProfileCapacity]
     left_over_tokens: float | None
     """What running sequences leave of the pool of one rank, on the deployment."""
+    prompt_room_tokens: float | None
+    """What of it holds prompts, those that run included."""
     left_over_hit_rate: float | None
-    """The hit rate in it."""
+    """The hit rate in that."""
     over_time_hit_rate: float | None
     """The same over the distribution of the batch."""
     quantised_setting: str | None

@@ -60,6 +60,7 @@ def _occupancy(found: Occupancy) -> d.ProfileOccupancy:
     return d.ProfileOccupancy(
         mean=sure(found.mean),
         seen_by_a_token=sure(found.seen_by_a_token),
+        seen_by_a_sequence=sure(found.seen_by_a_sequence),
         share_below_four=sure(found.few),
         share_idle=sure(found.idle),
         saturated_share=sure(found.saturated),
@@ -107,7 +108,8 @@ def _left_over(found: Reuse) -> dict[str, Any]:
     """Where the memory ledger meets the curve, and what caching could save at most."""
     at, second, most = found.left_over, found.second, found.ceiling
     return {
-        "left_over_tokens": None if at is None else sure(at.capacity_tokens),
+        "left_over_tokens": None if at is None else sure(at.left_over_tokens),
+        "prompt_room_tokens": None if at is None else sure(at.capacity_tokens),
         "left_over_hit_rate": None if at is None else sure(at.hit_rate),
         "over_time_hit_rate": figure(found.over_time),
         "quantised_setting": None if second is None else second.setting,

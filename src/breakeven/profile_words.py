@@ -118,7 +118,12 @@ def left_over_words(document: ProfileDocument) -> list[str]:
     found, language = document.reuse, document.language
     if found is None or found.left_over_hit_rate is None:
         return []
-    values = {"tokens": found.left_over_tokens, "hits": found.left_over_hit_rate, "time": found.over_time_hit_rate}
+    values = {
+        "left": found.left_over_tokens,
+        "tokens": found.prompt_room_tokens,
+        "hits": found.left_over_hit_rate,
+        "time": found.over_time_hit_rate,
+    }
     lines = [say("profile.left_over", language, **values)]
     if found.quantised_hit_rate is not None:
         lines.append(say("profile.quantised", language, setting=found.quantised_setting, hits=found.quantised_hit_rate))

@@ -250,3 +250,56 @@ def arrivals_known(trace: Trace) -> bool:
     except InputError:
         return False
     return True
+
+
+HOSTILE: tuple[Any, ...] = (
+    None,
+    "",
+    "x",
+    -1,
+    0,
+    1.5,
+    1e308,
+    10**30,
+    True,
+    [],
+    {},
+    [[]],
+    ["a", None],
+    {"a": {}},
+    "9" * 400,
+    "\x00",
+    [2**40],
+    "{}",
+)
+
+
+def replaced(value: Any, path: tuple[Any, ...], other: Any) -> Any:
+    """A value with another one at a place within it."""
+    if not path:
+        return other
+    found = dict(value) if isinstance(value, dict) else list(value)
+    found[path[0]] = replaced(found[path[0]], path[1:], other)
+    return found
+
+
+def places(value: Any) -> list[tuple[Any, ...]]:
+    """The places of all values within a value."""
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [(), *((key, *rest) for key, part in inner for rest in places(part))]
+
+
+@pytest.mark.parametrize("form", [form for form, sample in FORMS.items() if sample.records[0].startswith("{")])
+@given(data=st.data())
+def test_any_value_at_any_place_is_a_trace_or_one_line(tmp_path_factory: pytest.TempPathFactory, form: str, data: st.DataObject) -> None:
+    sample = FORMS[form]
+    record = json.loads(sample.records[0])
+    for _ in range(data.draw(st.integers(1, 2))):
+        record = replaced(record, data.draw(st.sampled_from(places(record))), data.draw(st.sampled_from(HOSTILE)))
+    path = written(tmp_path_factory.mktemp("any"), sample.text([sample.records[0], json.dumps(record)]))
+    found = traces.read(path, Reading(keep_tokens=True))
+    assert found.form == form and found.requests >= sample.per_record
+    try:
+        traces.read(written(path.parent, sample.text([json.dumps(record)])))
+    except InputError as error:
+        assert "\n" not in str(error)

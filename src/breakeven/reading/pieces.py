@@ -20,6 +20,10 @@ REMEMBERED_BYTES = 2**12
 """Longer texts than this are worth remembering: system prompts and earlier turns come again."""
 
 
+STRETCHED = 16
+"""A prompt that is counted longer than this many times its text holds something else, and is left as it is."""
+
+
 class Pieces:
     """Cuts text; a tokenizer is loaded when the first text comes."""
 
@@ -79,7 +83,7 @@ def _loaded(path: Path | None) -> Any:
 
 def fitted(ids: Ids, length: int | None, salt: int) -> Ids:
     """Approximate ids as long as the prompt is known to be: cut, or filled up with ids that no other request has."""
-    if length is None or length == len(ids):
+    if length is None or length == len(ids) or length > STRETCHED * len(ids) + REMEMBERED_BYTES:
         return ids
     if length < len(ids):
         return ids[:length]
