@@ -61,12 +61,12 @@ def _trace(table: Table, values: Mapping[str, object], beside: Path | None) -> _
     if given is None:
         return _Traced(values={})
     trace = given.value if isinstance(given.value, Trace) else _read(given, beside)
-    moments = lengths(trace)
     found: dict[str, object] = {"trace": trace.name if isinstance(given.value, Trace) else str(given.value)}
-    if "input_tokens" not in values and "output_tokens" not in values:
-        found["lengths"] = moments
-    found |= {} if "input_tokens" in values else {"input_tokens": moments.mean_input}
-    found |= {} if "output_tokens" in values else {"output_tokens": moments.mean_output}
+    if "output_tokens" not in values:
+        moments = lengths(trace)
+        found |= {"output_tokens": moments.mean_output} | ({} if "input_tokens" in values else {"lengths": moments})
+    if "input_tokens" not in values:
+        found["input_tokens"] = float(trace.input_tokens.mean(dtype=float))
     if not any(name in values for name in ARRIVALS):
         found["request_rate"] = request_rate(trace)
         found["arrivals"] = arrival_rates(arrivals(trace))
