@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from breakeven import advice as results
 from breakeven import registry
@@ -75,6 +75,11 @@ def load(**sources: object) -> tuple[Deployment, tuple[Message, ...]]:
     folders: Any = sources.pop("catalog_dirs", ())
     resolved = resolve(**sources, catalog_dirs=catalog.user_folders(folders))  # type: ignore[arg-type]
     deployment, told = with_measured_pool(resolved.deployment, resolved.log)
+    if resolved.trace is not None and (resolved.trace.hash_ids is not None or resolved.trace.prompt_ids is not None):
+        from breakeven.traffic.hits import with_hits
+
+        deployment, reused = with_hits(deployment, resolved.trace)
+        told = (*told, *reused)
     return deployment, (*resolved.warnings, *told)
 
 
@@ -292,7 +297,7 @@ def profile(
     window_s: float | None = None,
     block_tokens: int | None = None,
     count_partial: bool = False,
-    replay: bool = False,
+    replay: Literal["ngram", "suffix"] | None = None,
     refused: Message | None = None,
     warnings: tuple[Message, ...] = (),
     seed: int = 0,

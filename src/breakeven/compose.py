@@ -331,10 +331,11 @@ def compose(advice: a.Advice, language: Language = "en") -> d.Document:
 
 
 def _deployment(deployment: Deployment, language: Language) -> dict[str, Any]:
-    """The deployment as JSON; how arrivals vary stands in it where that is known."""
+    """The deployment as JSON; what a trace tells of arrivals and reuse stands in it where it is known."""
     told: dict[str, Any] = plain(deployment, language) | {"replicas": deployment.replicas}
-    if deployment.workload.arrivals is None:
-        del told["workload"]["arrivals"]
+    for name in ("arrivals", "reuse"):
+        if getattr(deployment.workload, name) is None:
+            del told["workload"][name]
     return told
 
 

@@ -12,14 +12,15 @@ from breakeven.draws import MEDIAN, Draws
 from breakeven.efficiencies import Efficiencies, prior, table
 from breakeven.ledger import draft, prefill
 from breakeven.ledger.curves import with_curves
-from breakeven.ledger.room import Room, room
+from breakeven.ledger.room import Room, prompt_room_tokens, room
 from breakeven.ledger.shard import Shard, shard
 from breakeven.ledger.step import StepCost, step_cost, step_time
 from breakeven.rate_groups import RateGroups, grouped, mixed, varies, within_window
 from breakeven.spec.deployment import Deployment
-from breakeven.stats import Array, Flags
+from breakeven.stats import Array, Flags, median
 
 TTFT_STEPS = 3
+HIT_STEPS = 4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,10 +169,24 @@ def curve(d: Deployment, context_tokens: Array | float, draws: Draws) -> accepta
 
 def evaluate(d: Deployment, draws: Draws = MEDIAN, *, noise: Noise | None = None, exact: bool = True) -> Point:
     """One operating point; arrays in a field, or draws, give arrays out. ``exact`` False takes the fast form of the open loop."""
+    d = _with_hits(d, draws, noise)
     setting = prepare(d, draws, noise or Noise())
     solvers = {"closed": _closed, "pinned": _pinned}
     solver = solvers.get(setting.demand.mode)
     return _point(setting, _open(setting, exact=exact) if solver is None else solver(setting))
+
+
+def _with_hits(d: Deployment, draws: Draws, noise: Noise | None) -> Deployment:
+    """The hit rate that a trace's reuse curve has at the room which running sequences leave to prompts: damped, each sets the other."""
+    w = d.workload
+    if w.reuse is None or not d.engine.enable_prefix_caching:
+        return d
+    hits: Array | float = np.asarray(0.0 if w.prefix_hit_rate is None else np.median(np.asarray(median(w.prefix_hit_rate))))
+    for _ in range(HIT_STEPS):
+        point = evaluate(replace(d, workload=replace(w, prefix_hit_rate=hits, reuse=None)), draws, noise=noise, exact=False)
+        kept = prompt_room_tokens(point.room, point.batch / point.cost.ranks, point.demand.running_prompt_tokens)
+        hits = 0.5 * hits + 0.5 * np.interp(kept, w.reuse.capacity_tokens, w.reuse.hit_rates)
+    return replace(d, workload=replace(w, prefix_hit_rate=np.asarray(hits), reuse=None))
 
 
 def prepare(d: Deployment, draws: Draws, noise: Noise) -> Setting:

@@ -98,7 +98,9 @@ class ProfileOccupancy(Struct, frozen=True, kw_only=True):
     p95: float
     p99: float
     seen_by_a_token: float
-    """E[N²]/E[N]: the batch in which the mean token is made."""
+    """The batch in which the mean token is made."""
+    seen_by_a_sequence: float
+    """E[N²]/E[N]: the batch that a sequence is in at a random moment of its decoding."""
     share_below_four: float
     share_idle: float
     saturated_share: float
@@ -174,6 +176,24 @@ class ProfileReuse(Struct, frozen=True, kw_only=True):
     sampling_error: float
     """Half-width of the 95 % interval of the hit rates; 0 where they are exact."""
     capacities: list[ProfileCapacity]
+    left_over_tokens: float | None
+    """What running sequences leave of the pool of one rank, on the deployment."""
+    prompt_room_tokens: float | None
+    """What of it holds prompts, those that run included."""
+    left_over_hit_rate: float | None
+    """The hit rate in that."""
+    over_time_hit_rate: float | None
+    """The same over the distribution of the batch."""
+    quantised_setting: str | None
+    """A smaller format of the cache …"""
+    quantised_hit_rate: float | None
+    """… and the hit rate with it, in the larger room it leaves."""
+    ceiling_tokens: float | None
+    """What a cache without end would save: share of the prompt tokens …"""
+    ceiling_prefill: float | None
+    """… of the FLOP of prompts …"""
+    ceiling_total: float | None
+    """… and of the FLOP of prompts and outputs; null without a deployment."""
     diverged_share: float | None
     """Share of prompt tokens after a place where an equal prefix had gone on otherwise."""
     extended_share: float | None

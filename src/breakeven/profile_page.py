@@ -110,6 +110,7 @@ def _reuse(document: ProfileDocument, verbose: bool) -> Iterator[RenderableType]
     key = "profile.reuse_partial" if found.partial else "profile.reuse"
     said = say(key, language, share=found.unbounded_hit_rate, block=found.block_tokens, unique=found.unique_blocks, blocks=found.blocks)
     lines = [said, *found.notes]
+    lines += words.left_over_words(document)
     if found.diverged_share is not None:
         lines.append(say("profile.diverged", language, diverged=found.diverged_share, extended=found.extended_share))
     if found.sampling_error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -59,6 +60,7 @@ def _occupancy(found: Occupancy) -> d.ProfileOccupancy:
     return d.ProfileOccupancy(
         mean=sure(found.mean),
         seen_by_a_token=sure(found.seen_by_a_token),
+        seen_by_a_sequence=sure(found.seen_by_a_sequence),
         share_below_four=sure(found.few),
         share_idle=sure(found.idle),
         saturated_share=sure(found.saturated),
@@ -87,6 +89,7 @@ def reuse(found: Reuse, on: Batches | None, language: Language) -> d.ProfileReus
             )
             for one in found.capacities
         ],
+        **_left_over(found),
         diverged_share=None if split is None else sure(split.diverged),
         extended_share=None if split is None else sure(split.extended),
         splits=[]
@@ -99,6 +102,22 @@ def reuse(found: Reuse, on: Batches | None, language: Language) -> d.ProfileReus
         ],
         notes=[text(note, language) for note in curve.notes],
     )
+
+
+def _left_over(found: Reuse) -> dict[str, Any]:
+    """Where the memory ledger meets the curve, and what caching could save at most."""
+    at, second, most = found.left_over, found.second, found.ceiling
+    return {
+        "left_over_tokens": None if at is None else sure(at.left_over_tokens),
+        "prompt_room_tokens": None if at is None else sure(at.capacity_tokens),
+        "left_over_hit_rate": None if at is None else sure(at.hit_rate),
+        "over_time_hit_rate": figure(found.over_time),
+        "quantised_setting": None if second is None else second.setting,
+        "quantised_hit_rate": None if second is None else sure(second.on.hit_rate),
+        "ceiling_tokens": None if most is None else sure(most.tokens),
+        "ceiling_prefill": None if most is None else figure(most.prefill),
+        "ceiling_total": None if most is None else figure(most.total),
+    }
 
 
 def drafts(found: Drafts) -> d.ProfileDrafts:

@@ -19,6 +19,9 @@ from breakeven.traffic.profile import Profile
 def compose(found: Profile, language: Language = "en", *, seed: int = 0) -> d.ProfileDocument:
     """The document of a profile."""
     trace, lengths, sessions = found.trace, found.lengths, found.sessions
+    notes = [text(note, language) for note in trace.notes]
+    told = None if found.reuse is None else reuse(found.reuse, found.batches, language)
+    said = {*notes, *(told.notes if told is not None else ())}
     return d.ProfileDocument(
         language=language,
         file=d.ProfileFile(
@@ -28,7 +31,7 @@ def compose(found: Profile, language: Language = "en", *, seed: int = 0) -> d.Pr
             span_s=None if trace.arrival_s is None else float(trace.arrival_s[-1]),
             damaged=trace.damaged,
             damaged_lines=list(trace.damaged_lines),
-            notes=[text(note, language) for note in trace.notes],
+            notes=notes,
         ),
         arrivals=None if found.arrivals is None else _arrivals(found.arrivals, language),
         lengths=d.ProfileLengths(
@@ -43,13 +46,13 @@ def compose(found: Profile, language: Language = "en", *, seed: int = 0) -> d.Pr
         ttft_s=_distribution(found.ttft_s),
         e2e_s=_distribution(found.e2e_s),
         batches=None if found.batches is None else batches(found.batches, language),
-        reuse=None if found.reuse is None else reuse(found.reuse, found.batches, language),
+        reuse=told,
         drafts=None if found.drafts is None else drafts(found.drafts),
         unanswered=[
             d.ProfileUnanswered(question=one.question, reason=text(one.reason, language), how=text(one.how, language))
             for one in found.unanswered
         ],
-        warnings=list(dict.fromkeys(text(one, language) for one in found.warnings)),
+        warnings=[one for one in dict.fromkeys(text(one, language) for one in found.warnings) if one not in said],
         seed=seed,
     )
 

@@ -113,6 +113,25 @@ def schedule_words(document: ProfileDocument) -> str | None:
     return say("profile.schedule", language, method=found.speculation, stretches=say("profile.list_and", language).join(told))
 
 
+def left_over_words(document: ProfileDocument) -> list[str]:
+    """The hit rate at what running sequences leave over, what a smaller cache format adds, and what caching could save at most."""
+    found, language = document.reuse, document.language
+    if found is None or found.left_over_hit_rate is None:
+        return []
+    values = {
+        "left": found.left_over_tokens,
+        "tokens": found.prompt_room_tokens,
+        "hits": found.left_over_hit_rate,
+        "time": found.over_time_hit_rate,
+    }
+    lines = [say("profile.left_over", language, **values)]
+    if found.quantised_hit_rate is not None:
+        lines.append(say("profile.quantised", language, setting=found.quantised_setting, hits=found.quantised_hit_rate))
+    if found.ceiling_prefill is not None and found.ceiling_total is not None:
+        lines.append(say("profile.ceiling", language, prefill=found.ceiling_prefill, total=found.ceiling_total))
+    return lines
+
+
 def capacity_cells(document: ProfileDocument) -> list[list[str]]:
     """The hit rate at round capacities, as cells of a table."""
     rows = [] if document.reuse is None else document.reuse.capacities

@@ -280,6 +280,15 @@ def test_any_lines_are_a_trace_or_one_line(tmp_path_factory: pytest.TempPathFact
 
 
 class TestBundledSample:
+    def test_of_a_chat_log_has_routes_sessions_and_shared_beginnings(self, root: Path) -> None:
+        path = root / "examples/made-up-chat.jsonl"
+        assert path.stat().st_size < 200_000
+        found = traces.read(path, Reading(group="metadata.route"))
+        assert (found.requests, found.damaged) == (len(path.read_text().splitlines()), 0)
+        assert set(found.group_names) == {"support", "notes", "code"}
+        assert found.sessions is not None and found.hash_ids is not None and found.ttft_s is not None
+        assert len(set(found.hash_ids.tolist())) < len(found.hash_ids) / 2
+
     def test_is_small_and_whole(self, root: Path) -> None:
         path = root / "examples/llama-70b-chat-trace.csv"
         assert path.stat().st_size < 100_000

@@ -127,6 +127,8 @@ def test_more_room_never_hits_less_and_room_for_all_is_without_end(requests: lis
     assert reuse.hit_rate(found, 0.0) == 0 == reuse.touched_share(found, 0.0)
     assert reuse.hit_rate(found, found.unique * BLOCK) == found.unbounded == reuse.hit_rate(found, np.inf)
     assert found.unbounded < 1
+    chained = reuse.chains(by_tokens(requests), BLOCK)
+    assert reuse.hit_tokens(chained).sum() / found.tokens == found.unbounded
     rates = reuse.hit_rate(found, np.arange(200.0))
     assert rates.tolist() == [float(reuse.hit_rate(found, capacity)) for capacity in range(200)]
 
@@ -165,14 +167,15 @@ def results(requests: list[Prompt]) -> list[Any]:
     hash_ids, hash_offsets = np.asarray(hashed.hash_ids), np.asarray(hashed.hash_offsets)
     counts = np.diff(hash_offsets)
     roots = np.where(np.arange(len(requests)) % 2 == 0, 0, -1 - np.arange(len(requests)))
-    ids, table = hashing.chain_hashes(hash_ids, hash_offsets[:-1], counts, roots)
+    ids, names = hashing.chain_hashes(hash_ids, hash_offsets[:-1], counts, roots)
     starts, lengths = np.asarray(tokens.prompt_offsets)[:-1], np.asarray(tokens.input_tokens)
     prompt_ids = np.asarray(tokens.prompt_ids)
     known, unique = hashing.chain_tokens(prompt_ids, starts, lengths, counts, BLOCK)
     found = stack.distances(known, hash_offsets, counts, unique)
     kept = np.zeros(len(known) + 1, dtype=np.int64)
     sampled = hashing.sampled_hashes(prompt_ids, starts, lengths, counts, counts - 1, BLOCK, roots, 2**30, 7, kept)
-    arrays = [ids, table, known, found, hashing.grown(table), kept, *sampled]
+    table = np.array([5, 7 << 32 | 1, 0, 0, 6, -9 << 32 | 2, 0, 0])
+    arrays = [ids, names, known, found, hashing.grown(table), kept, *sampled]
     return [unique, *(array.tolist() for array in arrays)]
 
 
@@ -185,12 +188,13 @@ def test_compiled_and_interpreted_give_the_same(requests: list[Prompt]) -> None:
 
 
 def test_a_table_that_has_to_grow_loses_nothing() -> None:
+    """Prompts of two blocks behind one first block: all but the first follower stand in the table."""
     many = 5 * hashing.SMALLEST_TABLE
-    ids = np.arange(many)
-    starts, counts = np.array([0, 0]), np.array([many, many])
-    chained, table = hashing.chain_hashes(ids, starts, counts, np.zeros(2, dtype=np.int64))
-    assert chained.tolist() == 2 * list(range(many))
-    assert int(np.count_nonzero(table[1::2])) == many and len(table) // 2 >= many
+    ids = np.stack([np.zeros(2 * many, dtype=np.int64), np.tile(np.arange(many), 2)], axis=1).ravel()
+    starts, lengths = np.arange(0, len(ids), 2), np.full(2 * many, 2)
+    chained, names = hashing.chain_hashes(ids, starts, lengths, np.zeros(2 * many, dtype=np.int64))
+    assert chained[1::2].tolist() == 2 * list(range(1, many + 1)) and set(chained[0::2]) == {0}
+    assert names.tolist() == [0, *range(many)]
 
 
 @given(prompts())
@@ -219,3 +223,24 @@ def test_what_is_lost_at_splits_is_found_by_walking_a_tree(requests: list[Prompt
     assert all(s.continuations >= 2 and s.requests >= s.continuations for s in found.splits)
     costs = [s.lost_tokens for s in found.splits]
     assert costs == sorted(costs, reverse=True)
+
+
+@given(prompts(), st.integers(2, 5))
+def test_requests_dealt_to_caches_find_what_each_cache_alone_would_hold(requests: list[Prompt], caches: int) -> None:
+    found = reuse.curve(reuse.dealt(reuse.chains(by_tokens(requests), BLOCK), caches))
+    for capacity in CAPACITIES:
+        alone = [sum(stepped(requests[first::caches], capacity)) for first in range(caches)]
+        assert found.hits[min(capacity, len(found.hits) - 1)] == sum(alone)
+
+
+@given(prompts())
+def test_groups_share_one_cache_and_their_hits_add_up(requests: list[Prompt]) -> None:
+    chained = reuse.chains(by_tokens(requests), BLOCK)
+    groups = (np.arange(len(requests)) % 3).astype(np.int32)
+    found = reuse.by_group(groups, ("a", "b", "c", "unused"), chained, 5 * BLOCK)
+    hits = reuse.hit_tokens(chained, 5 * BLOCK)
+    assert [(g.name, g.requests, g.hit_tokens) for g in found] == [
+        (name, len(hits[at::3]), hits[at::3].sum()) for at, name in enumerate("abc") if len(hits[at::3])
+    ]
+    assert sum(g.tokens for g in found) == sum(map(len, requests))
+    assert reuse.by_group(None, (), chained) == ()

@@ -27,6 +27,7 @@ class Loaded:
     workload: Workload
     provenance: Mapping[str, Provenance]
     warnings: tuple[Message, ...] = ()
+    trace: Trace | None = None
 
 
 def workload_of(table: Table, beside: Path | None) -> Loaded:
@@ -46,14 +47,20 @@ def workload_of(table: Table, beside: Path | None) -> Loaded:
     if "workload.task" in table:
         values["task"] = one_of(TASKS)(table["workload.task"].value, "workload.task")
         provenance["workload.task"] = table["workload.task"].origin
-    values["acceptance"] = _acceptance(table, provenance)
-    return Loaded(workload=Workload(**values), provenance=provenance, warnings=traced.warnings)
+    stated, told = _acceptance(table, provenance), provenance.pop("workload.acceptance")
+    if stated is None and "acceptance" in traced.values:
+        told = "file"
+    else:
+        values["acceptance"] = stated
+    provenance["workload.acceptance"] = told
+    return Loaded(workload=Workload(**values), provenance=provenance, warnings=traced.warnings, trace=traced.trace)
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Traced:
     values: Mapping[str, object]
     warnings: tuple[Message, ...] = ()
+    trace: Trace | None = None
 
 
 def _trace(table: Table, values: Mapping[str, object], beside: Path | None) -> _Traced:
@@ -61,16 +68,16 @@ def _trace(table: Table, values: Mapping[str, object], beside: Path | None) -> _
     if given is None:
         return _Traced(values={})
     trace = given.value if isinstance(given.value, Trace) else _read(given, beside)
-    found: dict[str, object] = {"trace": trace.name if isinstance(given.value, Trace) else str(given.value)}
-    if "output_tokens" not in values:
-        moments = lengths(trace)
-        found |= {"output_tokens": moments.mean_output} | ({} if "input_tokens" in values else {"lengths": moments})
-    if "input_tokens" not in values:
-        found["input_tokens"] = float(trace.input_tokens.mean(dtype=float))
+    name = trace.name if isinstance(given.value, Trace) else str(given.value)
+    found: dict[str, object] = {"trace": name, **_lengths(trace, values)}
     if not any(name in values for name in ARRIVALS):
         found["request_rate"] = request_rate(trace)
         found["arrivals"] = arrival_rates(arrivals(trace))
-    return _Traced(values=found, warnings=(*damage(trace), *trace.notes))
+    if "prefix_hit_rate" not in values and trace.cached_tokens is not None and trace.cached_tokens.any():
+        found["prefix_hit_rate"] = float(trace.cached_tokens.sum() / trace.input_tokens.sum())
+    if trace.acceptance is not None:
+        found["acceptance"] = trace.acceptance
+    return _Traced(values=found, warnings=(*damage(trace), *trace.notes), trace=trace)
 
 
 def _read(given: Given, beside: Path | None) -> Trace:
@@ -81,6 +88,16 @@ def _read(given: Given, beside: Path | None) -> Trace:
     if given.layer == "file" and beside is not None and not path.is_absolute():
         path = beside / path
     return traces.read(path)
+
+
+def _lengths(trace: Trace, values: Mapping[str, object]) -> dict[str, object]:
+    """Lengths that are not given. A trace that does not say what was generated is of use where that is given."""
+    if "output_tokens" in values:
+        return {} if "input_tokens" in values else {"input_tokens": float(trace.input_tokens.mean())}
+    moments = lengths(trace)
+    if "input_tokens" in values:
+        return {"output_tokens": moments.mean_output}
+    return {"lengths": moments, "input_tokens": moments.mean_input, "output_tokens": moments.mean_output}
 
 
 def _acceptance(table: Table, provenance: dict[str, Provenance]) -> Acceptance | None:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from breakeven.errors import InputError
 from breakeven.messages import Message
 from breakeven.reading.rows import CROWDED, MANY, NO_TIME, NONE, Rows
+from breakeven.reading.source import HEAD_BYTES
 from breakeven.spec.workload import Acceptance
 from breakeven.trace import Trace, make_trace
 
@@ -30,7 +31,8 @@ def _refuse(rows: Rows) -> None:
     path, head = str(rows.source.path), rows.source.head
     if rows.bad.count:
         try:
-            head[: max(0, len(head) - 4)].decode()
+            # A character of up to four bytes may be cut where the head ends.
+            (head[:-4] if len(head) == HEAD_BYTES else head).decode()
         except UnicodeDecodeError as error:
             raise InputError("trace_encoding", path=path, byte=error.start + 1) from None
     raise InputError("trace_empty", path=path, damaged=rows.bad.count, apart=sum(numbers.count for numbers in rows.apart.values()))

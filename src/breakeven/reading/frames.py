@@ -23,7 +23,7 @@ DELIMITERS = (",", "\t", ";", "|")
 def column_names(source: Source) -> list[str]:
     """Names of the columns: the header's, a record's keys (of tables within it, dotted), or a Parquet file's."""
     if source.head.startswith(PARQUET):
-        return _parquet(source).collect_schema().names()
+        return _parquet_names(source)
     if begins(source.head, b"{") or begins(source.head, b"["):
         first = first_table(source.head)
         inner = [f"{name}.{key}" for name, value in first.items() if isinstance(value, dict) for key in value]
@@ -58,6 +58,15 @@ def _parquet(source: Source) -> pl.LazyFrame:
     import polars as pl
 
     return pl.scan_parquet(source.path, glob=False)
+
+
+def _parquet_names(source: Source) -> list[str]:
+    import polars as pl
+
+    try:
+        return _parquet(source).collect_schema().names()
+    except (pl.exceptions.PolarsError, OSError):
+        raise InputError("trace_parquet", path=str(source.path)) from None
 
 
 def _parquet_batches(source: Source, wanted: Sequence[str]) -> Iterator[Batch]:

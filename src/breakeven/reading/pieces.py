@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
-from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,15 +14,14 @@ from breakeven.errors import InputError
 from breakeven.reading import Reading
 from breakeven.trace import Ids
 
-PIECE = re.compile(
-    rb" ?[A-Za-z]{1,8}|[0-9]{1,3}|[ \t]+|[\r\n]+|(?:[\xc0-\xdf][\x80-\xbf]){1,3}|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf7][\x80-\xbf]{3}"
-    rb"| ?[!-/:-@\[-`{-~]{1,3}|[\x00-\xff]"
-)
-"""About what byte-pair vocabularies make of text: a short word, three figures, a run of blanks or marks, one ideograph."""
 POSITIVE = 0x7FFFFFFF
 REMEMBERED = 2**16
 REMEMBERED_BYTES = 2**12
 """Longer texts than this are worth remembering: system prompts and earlier turns come again."""
+
+
+STRETCHED = 16
+"""A prompt that is counted longer than this many times its text holds something else, and is left as it is."""
 
 
 class Pieces:
@@ -50,8 +47,9 @@ class Pieces:
 
     def _cut(self, text: str, data: bytes) -> Ids:
         if not self.exact:
-            found = PIECE.findall(data)
-            return (np.fromiter(map(crc32, found), dtype=np.uint32, count=len(found)) & POSITIVE).astype(np.int32)
+            from breakeven.reading.cutting import KINDS, LONGEST, WIDTH, cut
+
+            return cut(np.frombuffer(data, dtype=np.uint8), KINDS, LONGEST, WIDTH)
         if self._tokenizer is None:
             self._tokenizer = _loaded(self._path)
         clean = data.decode("utf-8", "replace")
@@ -85,7 +83,7 @@ def _loaded(path: Path | None) -> Any:
 
 def fitted(ids: Ids, length: int | None, salt: int) -> Ids:
     """Approximate ids as long as the prompt is known to be: cut, or filled up with ids that no other request has."""
-    if length is None or length == len(ids):
+    if length is None or length == len(ids) or length > STRETCHED * len(ids) + REMEMBERED_BYTES:
         return ids
     if length < len(ids):
         return ids[:length]

@@ -16,6 +16,7 @@ from breakeven.reading import Reading
 from breakeven.reading.blocks import block_ids
 from breakeven.reading.request import LARGEST_ID, Request, count, named
 from breakeven.reading.source import Source
+from breakeven.reading.stamps import EARLIEST_NS, LATEST_NS
 from breakeven.trace import SHOWN_LINES
 
 NO_TIME, NONE = -(2**63), -1
@@ -80,7 +81,8 @@ class Rows:
         prompt = count(request.input_tokens)
         output = None if request.output_tokens is None else count(request.output_tokens)
         ids_sound = all(type(name) is int and 0 <= name < LARGEST_ID for name in request.hash_ids)
-        if prompt is None or not ids_sound or (output is None and request.output_tokens is not None):
+        in_time = request.arrival_ns is None or EARLIEST_NS < request.arrival_ns < LATEST_NS
+        if prompt is None or not ids_sound or not in_time or (output is None and request.output_tokens is not None):
             self.damaged(number, line)
         elif prompt == 0 or output == 0:
             self.set_apart("no_prompt" if prompt == 0 else "no_output", number)

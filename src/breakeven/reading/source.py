@@ -7,12 +7,14 @@ import stat
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from breakeven.errors import InputError
 from breakeven.messages import Message
 
 PIECE = 2**20
+SLICE = 2**14
+"""Bytes that are unpacked at a time: a copy of the state before it is kept, should they be damaged."""
 HEAD_BYTES = 2**16
 LONGEST_RECORD = 2**28
 """Bytes beyond which a line or an element is damaged: what has no end must not fill the memory."""
@@ -87,7 +89,7 @@ class Source:
         return found[:HEAD_BYTES]
 
     def _unpacked(self, handle: BinaryIO) -> Iterator[bytes]:
-        first = handle.read(PIECE)
+        first = handle.read(SLICE)
         for magic, command in PACKED.items():
             if first.startswith(magic):
                 raise InputError("trace_packed", path=str(self.path), command=command)
@@ -96,29 +98,52 @@ class Source:
             while piece := handle.read(PIECE):
                 yield piece
         else:
-            yield from self._gunzipped(first, handle)
+            yield from _gathered(self._gunzipped(first, handle))
 
     def _gunzipped(self, piece: bytes, handle: BinaryIO) -> Iterator[bytes]:
         """What a gzip file holds, as far as it is sound; several members follow each other."""
         member = zlib.decompressobj(wbits=31)
         while piece:
+            before = member.copy()
             try:
                 out = member.decompress(piece, PIECE)
             except zlib.error:
                 self._broken = True
+                yield from _sound(before, piece)
                 return
             if out:
                 yield out
             piece = member.unconsumed_tail
             if member.eof:
-                piece = member.unused_data.lstrip(b"\0") or handle.read(PIECE).lstrip(b"\0")
-                if piece:
-                    member = zlib.decompressobj(wbits=31)
-                else:
+                piece = member.unused_data.lstrip(b"\0") or handle.read(SLICE).lstrip(b"\0")
+                if not piece:
                     return
-            piece = piece or handle.read(PIECE)
+                member = zlib.decompressobj(wbits=31)
+            piece = piece or handle.read(SLICE)
         self._broken = True
         yield member.flush()
+
+
+def _gathered(stream: Iterator[bytes]) -> Iterator[bytes]:
+    """The same bytes in pieces that are worth the work on each."""
+    held: list[bytes] = []
+    size = 0
+    for piece in stream:
+        held.append(piece)
+        size += len(piece)
+        if size >= PIECE:
+            yield b"".join(held)
+            held, size = [], 0
+    yield b"".join(held)
+
+
+def _sound(member: Any, piece: bytes) -> Iterator[bytes]:
+    """What comes out of a piece before the byte at which it is damaged."""
+    for place in range(len(piece)):
+        try:
+            yield member.decompress(piece[place : place + 1])
+        except zlib.error:
+            return
 
 
 def _regular(path: Path) -> None:

@@ -37,7 +37,10 @@ class Sequences:
 
 
 def sequences(trace: Trace) -> Sequences:
-    """What a trace holds for a replay; one without the token ids of its outputs is refused."""
+    """What a trace holds for a replay; one without the token ids of its outputs is refused.
+
+    Copies, since a trace's arrays are read-only and compiled code would be compiled once more for such.
+    """
     if trace.output_ids is None or trace.output_offsets is None:
         raise InputError("replay_no_tokens", path=trace.name)
     if len(trace.output_ids) > MOST_TOKENS or (trace.prompt_ids is not None and len(trace.prompt_ids) > MOST_TOKENS):
@@ -47,10 +50,10 @@ def sequences(trace: Trace) -> Sequences:
         prompts, offsets = np.zeros(0, np.int32), np.zeros(trace.requests + 1, np.int64)
     groups = np.zeros(trace.requests, np.int64) if trace.groups is None else trace.groups.astype(np.int64)
     return Sequences(
-        prompt_ids=prompts,
-        prompt_offsets=offsets,
-        output_ids=trace.output_ids,
-        output_offsets=trace.output_offsets,
+        prompt_ids=np.array(prompts),
+        prompt_offsets=np.array(offsets),
+        output_ids=np.array(trace.output_ids),
+        output_offsets=np.array(trace.output_offsets),
         groups=groups,
         group_names=trace.group_names if trace.groups is not None else (),
     )

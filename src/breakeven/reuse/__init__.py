@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from breakeven.reuse.dealing import dealt
 from breakeven.reuse.divergence import Divergence, Split, divergence
 from breakeven.reuse.hit_rates import GroupReuse, ReuseCurve, block_hit_rate, by_group, curve, hit_rate, hit_tokens, touched_share
 from breakeven.reuse.identity import Chains, chains
@@ -18,6 +19,7 @@ __all__ = [
     "chains",
     "curve",
     "curve_of",
+    "dealt",
     "divergence",
     "hit_rate",
     "hit_tokens",

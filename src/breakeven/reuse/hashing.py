@@ -39,72 +39,101 @@ def grown(table: Ints) -> Ints:
 
 @compiled
 def chain_hashes(ids: Ids | Ints, starts: Ints, lengths: Ints, roots: Ints) -> tuple[Ids, Ints]:
-    """Dense chained ids of the first ``lengths`` ids of each request, and the table they stand in.
+    """Dense chained ids of the first ``lengths`` ids of each request, and the id that each of them was made of.
 
     A chained id stands for the whole prefix up to its block: it is numbered by (chained id before it, id). ``roots`` are what the
-    first blocks hang on: 0, or −1 − session where ids mean something within a session only.
+    first blocks hang on: 0, or −1 − session where ids mean something within a session only. Most blocks have one follower: it stands
+    beside its parent, in the order of the text, and only further ones are looked up in a table.
     """
-    chained = np.empty(lengths.sum(), dtype=np.int32)
+    total = lengths.sum()
+    chained = np.empty(total, dtype=np.int32)
+    names = np.empty(total + 1, dtype=np.int64)
+    follower = np.zeros(total + 1, dtype=np.int32)
     table = np.zeros(2 * SMALLEST_TABLE, dtype=np.int64)
-    mask, number, at = SMALLEST_TABLE - 1, 0, 0
+    mask, number, entries, at = SMALLEST_TABLE - 1, 0, 0, 0
     for request in range(len(lengths)):
         parent = roots[request]
         for place in range(starts[request], starts[request] + lengths[request]):
-            if 4 * number >= 3 * (mask + 1):
-                table = grown(table)
-                mask = len(table) // 2 - 1
-            slot = mixed(ids[place], parent) & mask
-            while table[2 * slot + 1] and not (table[2 * slot] == ids[place] and table[2 * slot + 1] >> 32 == parent):
-                slot = (slot + 1) & mask
-            if not table[2 * slot + 1]:
+            name = ids[place]
+            known = follower[parent] if parent >= 0 else 0
+            if parent >= 0 and known == 0:
                 number += 1
-                table[2 * slot] = ids[place]
-                table[2 * slot + 1] = parent << 32 | number
-            parent = table[2 * slot + 1] & LOW_HALF
-            chained[at] = parent - 1
+                follower[parent] = known = number
+                names[number] = name
+            elif known == 0 or names[known] != name:
+                slot = mixed(name, parent) & mask
+                while table[2 * slot + 1] and not (table[2 * slot] == name and table[2 * slot + 1] >> 32 == parent):
+                    slot = (slot + 1) & mask
+                if not table[2 * slot + 1]:
+                    number += 1
+                    entries += 1
+                    names[number] = name
+                    table[2 * slot] = name
+                    table[2 * slot + 1] = parent << 32 | number
+                known = table[2 * slot + 1] & LOW_HALF
+                if 4 * entries >= 3 * (mask + 1):
+                    table = grown(table)
+                    mask = len(table) // 2 - 1
+            parent = np.int64(known)
+            chained[at] = known - 1
             at += 1
-    return chained, table
+    return chained, names[1 : number + 1]
 
 
 @compiled
 def chain_tokens(tokens: Ids | Ints, starts: Ints, lengths: Ints, counts: Ints, block: int) -> tuple[Ids, int]:
-    """Dense chained ids of the blocks of token ids of each request, and how many there are; blocks are compared token by token."""
+    """Dense chained ids of the blocks of token ids of each request, and how many there are; blocks are compared token by token.
+
+    As in :func:`chain_hashes`, the first block that follows another stands beside it.
+    """
     total = counts.sum()
     chained = np.empty(total, dtype=np.int32)
     size = SMALLEST_TABLE
     while 3 * size < 4 * total + 4:
         size *= 2
     table = np.zeros(size, dtype=np.int32)
-    first = np.empty(total, dtype=np.int64)
-    parents = np.empty(total, dtype=np.int32)
-    sizes = np.empty(total, dtype=np.int32)
+    blocks = np.empty((total + 1, 3), dtype=np.int64)
+    follower = np.zeros(total + 1, dtype=np.int32)
     number, at = 0, 0
     for request in range(len(counts)):
         parent = 0
         for index in range(counts[request]):
             begin = starts[request] + index * block
             held = min(block, lengths[request] - index * block)
-            key = parent
-            for place in range(begin, begin + held):
-                key = mixed(key, tokens[place])
-            slot = key & (size - 1)
-            while table[slot]:
-                known = table[slot] - 1
-                if (
-                    parents[known] == parent
-                    and sizes[known] == held
-                    and np.array_equal(tokens[first[known] : first[known] + held], tokens[begin : begin + held])
-                ):
-                    break
-                slot = (slot + 1) & (size - 1)
-            if not table[slot]:
-                first[number], parents[number], sizes[number] = begin, parent, held
+            known, slot = follower[parent], -1
+            if known and not _same(tokens, blocks[known], parent, begin, held):
+                slot = _slot(tokens, table, blocks, parent, begin, held)
+                known = table[slot]
+            if known == 0:
                 number += 1
-                table[slot] = number
-            parent = table[slot]
-            chained[at] = parent - 1
+                known = number
+                blocks[known] = parent, begin, held
+                if slot < 0:
+                    follower[parent] = known
+                else:
+                    table[slot] = known
+            parent = known
+            chained[at] = known - 1
             at += 1
     return chained, number
+
+
+@compiled
+def _slot(tokens: Ids | Ints, table: Ids, blocks: Ints, parent: int, begin: int, held: int) -> int:
+    """Where in the table a block stands, or is to stand: a block is (parent, where it begins, how many tokens it has)."""
+    key = parent
+    for place in range(begin, begin + held):
+        key = mixed(key, tokens[place])
+    slot = key & (len(table) - 1)
+    while table[slot] and not _same(tokens, blocks[table[slot]], parent, begin, held):
+        slot = (slot + 1) & (len(table) - 1)
+    return slot
+
+
+@compiled
+def _same(tokens: Ids | Ints, known: Ints, parent: int, begin: int, held: int) -> bool:
+    same_place = known[0] == parent and known[2] == held
+    return same_place and np.array_equal(tokens[known[1] : known[1] + held], tokens[begin : begin + held])
 
 
 @compiled

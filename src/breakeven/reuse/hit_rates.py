@@ -131,9 +131,11 @@ def sampled_distance(distance: Array | float, rate: float) -> Array | float:
 
 
 def hit_tokens(chained: Chains, capacity_tokens: float = np.inf) -> Ints:
-    """Prompt tokens of each request served from a cache of so many tokens."""
+    """Prompt tokens of each request served from a cache of so many tokens; a sample of blocks does not tell."""
+    if chained.rate < 1:
+        raise InputError("reuse_sampled", rate=chained.rate)
     found = distances(chained.ids, chained.offsets, chained.lookups, chained.unique)
-    hit = (found > 0) & (found <= capacity_tokens // chained.block_tokens)
+    hit = (found > 0) & (found <= np.floor(capacity_tokens / chained.block_tokens))
     sums = np.concatenate(([0], np.cumsum(hit)))
     return np.asarray((sums[chained.offsets[1:]] - sums[chained.offsets[:-1]]) * chained.block_tokens, dtype=np.int64)
 

@@ -93,11 +93,10 @@ def chains(trace: Trace, block_tokens: int, partial: bool = False, within_sessio
     if trace.prompt_ids is not None:
         ids, unique = chain_tokens(cut.values, cut.starts, cut.lengths, cut.counts, cut.group)
         return chains_of(trace, block_tokens, cut, ids, cut.counts, unique)
-    ids, table = chain_hashes(cut.values, cut.starts, cut.lengths, cut.roots)
-    unique = int(np.count_nonzero(table[1::2]))
+    ids, names = chain_hashes(cut.values, cut.starts, cut.lengths, cut.roots)
+    unique, collisions = len(names), _collisions(names)
     if cut.group > 1:
         ids, unique = _grouped(ids, cut)
-    collisions = _collisions(table)
     found = chains_of(trace, block_tokens, cut, ids, cut.counts, unique)
     return replace(found, collisions=collisions, notes=(*found.notes, *_collided(trace, collisions)))
 
@@ -134,9 +133,9 @@ def _grouped(ids: Ids, cut: Blocks) -> tuple[Ids, int]:
     return number[inverse], len(first)
 
 
-def _collisions(table: Ints) -> int:
-    """Ids that stand in the table under more than one parent."""
-    ids = np.sort(table[0::2][table[1::2] != 0])
+def _collisions(names: Ints) -> int:
+    """Ids that more than one chained id was made of: that occurred after more than one prefix."""
+    ids = np.sort(names)
     again = ids[1:] == ids[:-1]
     return int(np.count_nonzero(again & ~np.concatenate(([False], again[:-1])))) if len(again) else 0
 

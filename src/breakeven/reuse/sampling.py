@@ -45,8 +45,8 @@ def sample(trace: Trace, block_tokens: int, rate: float, seed: int = 0, *, parti
         raise InputError("reuse_rate", value=rate)
     cut = blocks_of(trace, block_tokens, partial, within_sessions)
     counts, lookups, kept = _sampled(cut, lookups_of(trace, cut), limit, seed)
-    ids, table = chain_hashes(kept, np.cumsum(counts) - counts, counts, np.zeros(trace.requests, dtype=np.int64))
-    found = chains_of(trace, block_tokens, cut, ids, counts, int(np.count_nonzero(table[1::2])))
+    ids, names = chain_hashes(kept, np.cumsum(counts) - counts, counts, np.zeros(trace.requests, dtype=np.int64))
+    found = chains_of(trace, block_tokens, cut, ids, counts, len(names))
     return replace(found, lookups=lookups, rate=limit / (HASH_MASK + 1))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from breakeven.spec.disaggregation import Disaggregation, prefill_engine
 from breakeven.spec.engine import Engine, Speculative, dtype_named, method_named, version_key
 from breakeven.spec.hardware import check_device
 from breakeven.spec.kinds import check_kinds, check_list
-from breakeven.spec.workload import ACCEPTANCE_FORMS, ARRIVALS, TASKS, Acceptance, ArrivalRates, Lengths, Price, Slo, Workload
+from breakeven.spec.workload import ACCEPTANCE_FORMS, ARRIVALS, TASKS, Acceptance, ArrivalRates, Lengths, Price, ReuseRates, Slo, Workload
 
 WORKLOAD: Mapping[str, Rule] = {
     "input_tokens": at_least_one,
@@ -163,6 +163,8 @@ def _check_workload(w: Workload) -> None:
         _check_moments(w.lengths)
     if w.arrivals is not None:
         _check_rates(w, w.arrivals)
+    if w.reuse is not None:
+        _check_reuse(w.reuse)
     check_arrivals(w)
     _check_lengths(w)
 
@@ -195,6 +197,20 @@ def _check_rates(w: Workload, rates: ArrivalRates) -> None:
     mean = sum(f * w for f, w in zip(rates.factors, rates.weights, strict=True)) if alike else 0.0
     if abs(mean - 1.0) > BALANCED or abs(sum(rates.weights) - 1.0) > BALANCED:
         raise InputError("rates_unbalanced", path=path)
+
+
+def _check_reuse(reuse: ReuseRates) -> None:
+    """Capacities ascend, and a larger cache serves no less."""
+    path = "workload.reuse"
+    for name, rule in (("capacity_tokens", not_negative), ("hit_rates", share)):
+        values = getattr(reuse, name)
+        check_list(values, f"{path}.{name}")
+        for place, value in enumerate(values):
+            check_number(value, f"{path}.{name}[{place}]", rule)
+    alike = len(reuse.capacity_tokens) == len(reuse.hit_rates) > 0
+    falls = any(b < a for values in (reuse.capacity_tokens, reuse.hit_rates) for a, b in pairwise(values))
+    if not alike or falls:
+        raise InputError("reuse_falls", path=path)
 
 
 def check_arrivals(w: Workload) -> None:

@@ -41,6 +41,14 @@ class ArrivalRates:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ReuseRates:
+    """The reuse curve of a trace's prompts: hit rate by the tokens that a prefix cache holds, straight between."""
+
+    capacity_tokens: tuple[float, ...]
+    hit_rates: tuple[float, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Acceptance:
     """Draft acceptance in one of the forms people have. Exactly one of the first five (``ACCEPTANCE_FORMS``) is given."""
 
@@ -73,6 +81,8 @@ class Workload:
     """Mean cached tokens of a decoding sequence; only with ``batch``."""
     prefix_hit_rate: Value | None = None
     """Share of prompt tokens served from the prefix cache; None: not known."""
+    reuse: ReuseRates | None = None
+    """What the hit rate is at any capacity: then each arm has that of the capacity its running sequences leave over."""
     acceptance: Acceptance | None = None
     task: str | None = None
     """One of ``TASKS``: which acceptance prior applies; None: any of them."""

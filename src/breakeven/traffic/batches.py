@@ -53,16 +53,29 @@ def batches_of(d: Deployment, trace: Trace, window_s: float | None = None, seed:
     each = replace(d, workload=replace(d.workload, request_rate=np.asarray(rate) * factors, arrivals=None))
     method = _drafting(d)
     rates, counts = np.unique(factors.round(4), return_counts=True)
+    occupied = occupancy_of(d, rates, counts / counts.sum())
     return Batches(
         deployment=d,
         point=evaluate(d),
-        occupancy=occupancy_of(d, rates, counts / counts.sum()),
-        simulated=None,
+        occupancy=occupied,
+        simulated=_simulated(d, trace, occupied.saturated, seed),
         window_s=window,
         batches=np.broadcast_to(evaluate(each).batch, factors.shape),
         drafting=method,
         schedule=() if method is None else _schedule(d, method, seed),
     )
+
+
+def _simulated(d: Deployment, trace: Trace, saturated: float, seed: int) -> Occupancy | None:
+    """The time at every batch as the simulation has it; None for two pools, and for lengths that are not known."""
+    if d.disaggregation is not None or trace.output_tokens is None:
+        return None
+    from breakeven.simulation import offered, run
+
+    x = run.scene(d, trace, offered.asked(router="round_robin", policy="fcfs", seed=seed), static_batch=False)
+    found = run.run(d, x).outcome
+    tokens = max(float(found.batch_tokens.sum()), 1.0)
+    return Occupancy(shares=found.batch_s / found.batch_s.sum(), token_shares=found.batch_tokens / tokens, saturated=saturated)
 
 
 def _drafting(d: Deployment) -> str | None:

@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
 
+import numpy as np
+
+from breakeven.errors import InputError
+from breakeven.evaluator import evaluate
 from breakeven.levers import speculation
+from breakeven.replay.gain import BestK, best_k
 from breakeven.replay.ngram import Ngram
 from breakeven.replay.result import Replay
-from breakeven.replay.run import replay
+from breakeven.replay.run import USUAL_KS, replay
+from breakeven.replay.suffix import Suffix
+from breakeven.round_costs import round_costs
 from breakeven.spec.deployment import Deployment
-from breakeven.spec.workload import Acceptance
 from breakeven.trace import Trace
+
+Method = Literal["ngram", "suffix"]
+DRAFTERS: Mapping[Method, Ngram | Suffix] = {"ngram": Ngram(), "suffix": Suffix()}
+"""What is replayed, by the engine's name of it, at the engine's defaults."""
+LARGEST = 512
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,26 +32,45 @@ class Drafts:
 
     replay: Replay
     best_k: int | None
-    """None without a deployment: acceptance alone does not tell what a round costs."""
+    """At the mean batch; 0 is off. None without a deployment: acceptance alone does not tell what a round costs."""
     k_range: tuple[int, int] | None
     """The k within a hundredth of the best."""
+    batch: int | None = None
+    """The batch that ``best_k`` is for."""
+    gain: float | None = None
+    """Time per token without drafting over the time with it, at ``best_k``."""
+    by_batch: tuple[BestK, ...] = ()
+    """The best k at batches that double, to the most that run."""
+    group_k: Mapping[str, int] | None = None
+    """The best k of each group alone, at the same batch."""
 
 
-def drafts_of(trace: Trace, deployment: Deployment | None, seed: int = 0) -> Drafts | None:
-    """N-gram drafting replayed; None where the file holds no generated tokens."""
+def drafts_of(trace: Trace, deployment: Deployment | None, method: Method = "ngram", seed: int = 0) -> Drafts | None:
+    """A drafter replayed; None where the file holds no generated tokens."""
     if trace.output_ids is None:
         return None
-    found = replay(trace, Ngram(), seed=seed)
+    if method not in DRAFTERS:
+        raise InputError("replay_drafter", drafter=method, known=", ".join(DRAFTERS))
+    found = replay(trace, DRAFTERS[method], ks=USUAL_KS, seed=seed)
     if deployment is None or not found.total[-1].rounds:
         return Drafts(replay=found, best_k=None, k_range=None)
-    d = with_acceptance(deployment, found)
-    best, near = speculation.best_k(d, found.method)
-    return Drafts(replay=found, best_k=best, k_range=near)
+    return _on(deployment, found)
 
 
-def with_acceptance(d: Deployment, found: Replay) -> Deployment:
-    """The deployment with the acceptance that the replay counted, without drafting."""
-    last = found.total[-1]
-    accepted = Acceptance(cumulative=last.cumulative, k=last.k, method=found.method)
-    plain = speculation.remove(d)
-    return replace(plain, workload=replace(plain.workload, acceptance=accepted))
+def _on(d: Deployment, found: Replay) -> Drafts:
+    """The k that is best where the deployment runs, and at every batch."""
+    point = evaluate(speculation.remove(d), exact=False)
+    batch, cap = max(round(float(np.median(point.batch))), 1), max(int(np.median(point.cap)), 1)
+    sizes = sorted({*(2**i for i in range(10) if 2**i <= min(cap, LARGEST)), min(cap, LARGEST), batch})
+    costs = dict(zip(sizes, round_costs(d, sizes, max(found.ks)), strict=True))
+    by_batch = tuple(best_k(found.total, costs[size]) for size in sizes)
+    here = by_batch[sizes.index(batch)]
+    return Drafts(
+        replay=found,
+        best_k=here.k,
+        k_range=(min(here.near), max(here.near)),
+        batch=batch,
+        gain=here.gain,
+        by_batch=by_batch,
+        group_k={name: best_k(group, costs[batch]).k for name, group in found.groups.items()},
+    )

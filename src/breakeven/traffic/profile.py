@@ -12,7 +12,7 @@ from breakeven.spec.deployment import Deployment
 from breakeven.trace import Trace
 from breakeven.traffic.arrivals import Arrivals, arrivals_of
 from breakeven.traffic.batches import Batches, batches_of
-from breakeven.traffic.drafts import Drafts, drafts_of
+from breakeven.traffic.drafts import Drafts, Method, drafts_of
 from breakeven.traffic.lengths import Distribution, LengthsOf, distribution, lengths_of
 from breakeven.traffic.reuse import Reuse, reuse_of
 from breakeven.traffic.sessions import Sessions, sessions_of
@@ -54,8 +54,8 @@ class Question:
     block_tokens: int = BLOCK_TOKENS
     partial: bool = False
     """Whether a request's last partial block counts as reusable."""
-    drafts: bool = False
-    """Whether drafting is replayed."""
+    drafts: Method | None = None
+    """The drafting to replay."""
     seed: int = 0
 
 
@@ -64,11 +64,11 @@ def profile_of(trace: Trace, asked: Question, deployment: Deployment | None = No
     arrivals = None if trace.arrival_s is None else arrivals_of(trace.arrival_s, asked.window_s)
     lengths = lengths_of(trace.input_tokens, trace.output_tokens, trace.cached_tokens)
     if lengths is None:
-        raise InputError("trace_empty", path=trace.name, damaged=trace.damaged)
+        raise InputError("trace_empty", path=trace.name, damaged=trace.damaged, apart=0)
     served = deployment is not None and arrivals is not None and evaluate(deployment).fits
     batches = batches_of(deployment, trace, asked.window_s, asked.seed) if deployment is not None and served else None
-    reuse = reuse_of(trace, asked.block_tokens, partial=asked.partial, seed=asked.seed)
-    drafts = drafts_of(trace, deployment, asked.seed) if asked.drafts else None
+    reuse = reuse_of(trace, asked.block_tokens, batches, partial=asked.partial, seed=asked.seed)
+    drafts = drafts_of(trace, deployment, asked.drafts, asked.seed) if asked.drafts is not None else None
     return Profile(
         trace=trace,
         arrivals=arrivals,

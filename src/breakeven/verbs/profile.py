@@ -2,7 +2,7 @@
 
 # No `from __future__ import annotations`: typer reads the annotations of a verb.
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from breakeven.spec.deployment import Deployment
     from breakeven.trace import Trace
 
-REPLAYS = ("ngram",)
+REPLAYS: tuple[Literal["ngram", "suffix"], ...] = ("ngram", "suffix")
 UNTOLD = ("error.trace_no_times", "error.trace_no_outputs", "error.trace_no_rate", "error.trace_one_request")
 """What a trace may not tell: then it is profiled without the deployment, and that is said."""
 
@@ -31,7 +31,7 @@ def profile(
     group: Annotated[str | None, option("--group", metavar="FIELD")] = None,
     window: Annotated[str | None, option("--window", metavar="SECONDS")] = None,
     count_partial: Annotated[bool, option("--count-partial")] = False,
-    replay: Annotated[str | None, option("--replay", metavar="ngram")] = None,
+    replay: Annotated[str | None, option("--replay", metavar="ngram|suffix")] = None,
     seed: Seed = "0",
     verbose: Verbose = False,
     as_json: AsJson = False,
@@ -45,6 +45,7 @@ def profile(
 
     seeded = whole(seed, "--seed")
     one_of(replay, "--replay", REPLAYS)
+    drafter = next((name for name in REPLAYS if name == replay), None)
     window_s = None if window is None else values.positive(window, "--window")
     flags = deployed["flags"]
     block = None if "block_size" not in flags else values.count(flags["block_size"], "--block-size")
@@ -57,9 +58,7 @@ def profile(
     )
     trace = traces.read(Path(path), reading)
     told = _deployment(deployed, trace)
-    found = api.profile(
-        trace, window_s=window_s, block_tokens=block, count_partial=count_partial, replay=replay is not None, seed=seeded, **told
-    )
+    found = api.profile(trace, window_s=window_s, block_tokens=block, count_partial=count_partial, replay=drafter, seed=seeded, **told)
     show(profile_report.compose(found, language(ctx), seed=seeded), as_json, verbose=verbose)
 
 

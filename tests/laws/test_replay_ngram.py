@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from replay_logs import Log, made_up, trace_of
 
 from breakeven.errors import InputError
 from breakeven.replay.ngram import Ngram
@@ -15,26 +14,8 @@ from breakeven.replay.result import Drafting, per_draft
 from breakeven.replay.run import replay
 from breakeven.trace import Trace
 
-Log = Sequence[tuple[Sequence[int], Sequence[int]]]
 TOKENS = st.lists(st.integers(0, 2), max_size=14)
 LOGS = st.lists(st.tuples(TOKENS, TOKENS), min_size=1, max_size=4)
-
-
-def trace_of(log: Log, groups: Sequence[int] | None = None, names: tuple[str, ...] = ()) -> Trace:
-    prompts, outputs = [list(p) for p, _ in log], [list(o) for _, o in log]
-    return Trace(
-        name="log",
-        form="made-up",
-        arrival_s=None,
-        input_tokens=np.array([len(p) for p in prompts], np.int64),
-        output_tokens=np.array([len(o) for o in outputs], np.int64),
-        prompt_ids=np.array([t for p in prompts for t in p], np.int32),
-        prompt_offsets=np.cumsum([0, *map(len, prompts)]).astype(np.int64),
-        output_ids=np.array([t for o in outputs for t in o], np.int32),
-        output_offsets=np.cumsum([0, *map(len, outputs)]).astype(np.int64),
-        groups=None if groups is None else np.array(groups, np.int32),
-        group_names=names,
-    )
 
 
 def drafted_by_search(known: list[int], low: int, high: int, k: int, limit: int) -> list[int]:
@@ -135,3 +116,22 @@ def test_what_cannot_be_replayed_is_refused_by_name() -> None:
     bare = Trace(name="t.csv", form="azure", arrival_s=None, input_tokens=np.array([3]), output_tokens=np.array([3]))
     with pytest.raises(InputError, match=r"t\.csv: holds no token ids"):
         replay(bare, Ngram())
+
+
+@pytest.mark.parametrize(
+    ("made", "recorded"),
+    [
+        ((1, 12, 3, 5, 5, 3, 10**6), (148, 60, 22)),
+        ((2, 12, 6, 2, 4, 5, 10**6), (163, 319, 70)),
+        ((3, 20, 40, 1, 3, 8, 10**6), (141, 287, 45)),
+        ((4, 20, 4, 3, 3, 4, 40), (196, 203, 48)),
+        ((5, 15, 300, 2, 5, 8, 10**6), (158, 32, 24)),
+        ((6, 25, 2, 1, 8, 16, 60), (176, 1366, 180)),
+    ],
+)
+def test_the_replay_counts_what_the_original_gave(made: tuple[int, ...], recorded: tuple[int, ...]) -> None:
+    """Recorded from the proposer of vLLM V1 as of pull request 22437, asked after every round."""
+    seed, requests, words, low, high, k, limit = made
+    drafter = Ngram(prompt_lookup_min=low, prompt_lookup_max=high, max_model_len=limit)
+    found = replay(trace_of(made_up(seed, requests, words)), drafter, ks=[1, k]).total[1]
+    assert (found.rounds, found.drafted, found.accepted) == recorded
