@@ -282,6 +282,10 @@ class TestTables:
         found = read(tmp_path, 'ts,input_tokens,output_tokens\n1,10,2\n2,ten,2\nx,10,2\n4,10,"2"\n5,10,-2\n6,3.0,1\n')
         assert (found.requests, found.damaged, found.damaged_lines) == (3, 3, (3, 4, 6))
 
+    def test_a_column_that_says_nothing_is_none(self, tmp_path: Path) -> None:
+        found = read(tmp_path, "ts,input_tokens,output_tokens,ttft\n1,10,,x\n2,10,,\n")
+        assert found.requests == 2 and found.output_tokens is None and found.ttft_s is None
+
     def test_what_most_say_and_some_do_not_is_set_apart(self, tmp_path: Path) -> None:
         found = read(tmp_path, "ts,input_tokens,output_tokens\n1,10,2\n,10,2\n3,10,\n")
         assert (found.requests, found.damaged, found.set_apart) == (1, 0, 2)
