@@ -265,7 +265,7 @@ class ProfileAcceptance(Struct, frozen=True, kw_only=True):
     high: list[float] | None
     """90 % interval."""
     source: str
-    """``metrics``, ``trace``, ``replay`` or ``prior``."""
+    """``metrics``, ``declared``, ``trace``, ``replay`` or ``prior``."""
     provenance: str
 
 

@@ -82,6 +82,7 @@ def test_every_formula_is_on_a_page(root: Path, module: str) -> None:
         "operating-point",
         "speculation",
         "levers",
+        "replay",
         "traffic",
         "reuse",
     ],
