@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
@@ -21,6 +22,8 @@ from breakeven.stats import Array, Flags, median
 
 TTFT_STEPS = 3
 HIT_STEPS = 4
+MANY = 128
+"""Points from which the groups of a varying rate are solved one by one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -270,10 +273,22 @@ def _open(x: Setting, *, exact: bool) -> Solved:
         return Solved(found=one.found, ttft_s=waited + one.found.wait_s, top_rate=top, prompt_wait_s=one.prompt_wait_s)
     base = np.broadcast_shapes(*(np.shape(value) for value in (rate, top, x.output, x.tau)))
     factors, weights = grouped(rates, len(base))
-    each = _open_at(x, factors * rate, exact=exact)
+    if exact and int(np.prod(base)) >= MANY:
+        # The busiest group's states are many: each of many draws is summed over its own group's alone.
+        each = stacked([_open_at(x, factor * rate, exact=exact) for factor in rates.factors])
+    else:
+        each = _open_at(x, factors * rate, exact=exact)
     found, ttft, groups = mixed(rates, each.found, rate, top, each.first_token_s, x.output)
     wait = (weights * factors * within_window(np.asarray(each.prompt_wait_s), factors * rate, rates.window_s)).sum(axis=0)
     return Solved(found=found, ttft_s=ttft + wait + found.wait_s, top_rate=top, prompt_wait_s=wait, rate_groups=groups)
+
+
+def stacked(groups: Sequence[Served]) -> Served:
+    """Groups solved one by one as arrays with the groups along a new leading axis."""
+    found = {f.name: np.stack([getattr(one.found, f.name) for one in groups]) for f in fields(steady.Steady)}
+    waits = [np.broadcast_to(np.asarray(one.prompt_wait_s, dtype=float), one.first_token_s.shape) for one in groups]
+    first = np.stack([one.first_token_s for one in groups])
+    return Served(found=steady.Steady(**found), first_token_s=first, prompt_wait_s=np.stack(waits))
 
 
 def _open_at(x: Setting, asked: Array | float, *, exact: bool) -> Served:

@@ -23,6 +23,7 @@ from breakeven.messages import text
 from breakeven.reading import nesting, records, source
 from breakeven.reading.cells import times_ns
 from breakeven.reading.cutting import KINDS, LONGEST, WIDTH, cut
+from breakeven.reading.pieces import scaled
 from breakeven.reading.source import Source
 from breakeven.reading.stamps import stamp_ns
 from breakeven.trace import Trace, arrivals, request_rate
@@ -232,6 +233,14 @@ def test_texts_that_begin_alike_are_cut_alike(beginning: str, one: str, other: s
     sure = max(0, len(alike) - 2)
     assert first[:sure] == second[:sure] == alike[:sure]
     assert pieces(beginning, cut.py_func) == alike  # type: ignore[attr-defined]
+
+
+@given(st.lists(st.integers(0, 99), max_size=60), st.integers(0, 60), st.floats(0.25, 4))
+def test_scaled_pieces_that_begin_alike_go_on_alike(pieces: list[int], cut_at: int, per_token: float) -> None:
+    whole = scaled(np.array(pieces, dtype=np.int32), per_token)
+    part = scaled(np.array(pieces[:cut_at], dtype=np.int32), per_token)
+    sure = max(0, len(part) - 1)
+    assert np.array_equal(part[:sure], whole[:sure]) and len(whole) == int(np.ceil(len(pieces) / per_token))
 
 
 def test_blocks_and_tokens_tell_the_same_prefixes_apart(tmp_path: Path) -> None:

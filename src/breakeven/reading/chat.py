@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from breakeven.reading.pieces import Pieces, fitted
+from breakeven.reading.pieces import Pieces, fitted, scaled
 from breakeven.reading.request import Tokens, at, count
 from breakeven.trace import Ids
 
@@ -135,9 +135,11 @@ def usage_of(record: Table, response: Table) -> tuple[int | None, int | None, in
     return prompt, output, cached
 
 
-def as_long(said: Said | None, length: int | None, salt: int) -> Tokens | None:
+def as_long(said: Said | None, length: int | None, salt: int, pieces_per_token: float | None = None) -> Tokens | None:
     """The ids of a prompt; those cut from text, which lack the chat template at the least, made as many as the log counts."""
     if said is None or said.logged:
         return None if said is None else said.ids
     ids: Ids = said.ids  # type: ignore[assignment]  # what was not logged was cut here
+    if pieces_per_token is not None and not said.exact:
+        ids = scaled(ids, pieces_per_token)
     return fitted(ids, length, salt)

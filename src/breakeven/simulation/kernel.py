@@ -31,8 +31,18 @@ COUNTS = 14
 CLOCK, CONTEXT, GROWTH, LIVE_GROWTH, PROMISE = range(5)
 TIMES = 5
 # Columns of State.decode and State.prefill, one row a running sequence.
-REQUEST, ADMITTED, OWN, CHAIN, BASE, AT, TARGET, CHUNK = range(8)
-COLUMNS = 8
+REQUEST, ADMITTED, OWN, CHAIN, BASE, END, GROW = range(7)
+AT, TARGET, CHUNK = 4, 5, 6
+COLUMNS = 7
+# Columns of Given.asked, State.work and State.moment, one row a request.
+INPUT, OUTPUT, LEVEL, ROUNDS = range(4)
+STATUS, REPLICA, AFTER, PAST, EMITTED, PREEMPTIONS, HIT_TOKENS = range(7)
+ARRIVAL_S, BEGUN_S, FIRST_S, LAST_S = range(4)
+# First indices of Given.curve, State.cache, State.series and State.batch.
+CONTEXTS, BESIDE, BESIDE_AREA, ALONE, ALONE_AREA = range(5)
+REFERENCES, OLDER, NEWER = range(3)
+PARTIAL, FULL = range(2)
+SECONDS, TOKENS = range(2)
 # Entries of State.total and State.seconds, and rows of the series.
 NEXT, ISSUED, STEPS, LOOKUPS, HITS, FAULTS = range(6)
 PREFILL_S, DECODE_S, SPECULATION_S, END_S, WIDTH_S = range(5)
@@ -42,25 +52,18 @@ SERIES_RUNNING, SERIES_WAITING, SERIES_HELD, SERIES_CACHED = range(4)
 class Given(NamedTuple):
     """What the kernel is given, as arrays and numbers."""
 
-    input_tokens: NDArray[np.int64]
-    output_tokens: NDArray[np.int64]
-    level: NDArray[np.int64]
-    """Rank of a request's priority, 0 the first served."""
+    asked: NDArray[np.int64]
+    """Of each request its prompt and output tokens, the rank of its priority, and the rounds after its first token."""
     levels: int
-    rounds: NDArray[np.int64]
-    """Rounds after the first token."""
     chain_ids: NDArray[np.int64]
     chain_offsets: NDArray[np.int64]
     chain_tokens: int
     chain_blocks: int
-    contexts: NDArray[np.float64]
-    decode_s: NDArray[np.float64]
-    speculation_s: NDArray[np.float64]
+    step_s: NDArray[np.float64]
+    """By sequences and context: of a step or round, and what of it is speculation's."""
     speculates: bool
-    attention_s: NDArray[np.float64]
-    attention_area: NDArray[np.float64]
-    alone_attention_s: NDArray[np.float64]
-    alone_attention_area: NDArray[np.float64]
+    curve: NDArray[np.float64]
+    """The contexts; attention of a prompt token there beside decoding, and its integral; the same alone."""
     token_s: float
     expert_token_s: float
     alone_token_s: float
@@ -94,35 +97,20 @@ class State(NamedTuple):
     count: NDArray[np.int64]
     time: NDArray[np.float64]
     decode: NDArray[np.int64]
-    decode_end: NDArray[np.int64]
-    """Round of the replica at which a decoding sequence has its last token."""
-    decode_grow: NDArray[np.int64]
-    """First round in which it needs a further block."""
+    """Sequences that decode. END is the replica's round at which the last token is out, GROW the first that needs a further block."""
     prefill: NDArray[np.int64]
-    queue_first: NDArray[np.int64]
-    queue_last: NDArray[np.int64]
-    queue_next: NDArray[np.int64]
-    past: NDArray[np.int64]
-    """Rounds done before a request was preempted."""
-    references: NDArray[np.int32]
-    """Running sequences that hold a chained id; −1 where it is not in the cache."""
-    older: NDArray[np.int32]
-    newer: NDArray[np.int32]
+    """Prompts in work, in the order of their admission: computed AT, to be computed to TARGET, and CHUNK in the step planned."""
+    queue: NDArray[np.int64]
+    """First and last of those that wait, by replica and level; AFTER is the next."""
+    work: NDArray[np.int64]
+    """PAST are the rounds done before a request was preempted."""
+    moment: NDArray[np.float64]
+    cache: NDArray[np.int32]
+    """Running sequences that hold a chained id, −1 where it is not cached; and the chain of those that nobody holds, by last use."""
     total: NDArray[np.int64]
     seconds: NDArray[np.float64]
-    partial: NDArray[np.float64]
-    level: NDArray[np.float64]
-    batch_s: NDArray[np.float64]
-    batch_tokens: NDArray[np.float64]
-    status: NDArray[np.int8]
-    replica: NDArray[np.int32]
-    arrival_s: NDArray[np.float64]
-    begun_s: NDArray[np.float64]
-    first_s: NDArray[np.float64]
-    last_s: NDArray[np.float64]
-    hit_tokens: NDArray[np.int64]
-    preemptions: NDArray[np.int64]
-    emitted: NDArray[np.int64]
+    series: NDArray[np.float64]
+    batch: NDArray[np.float64]
 
 
 # --- random numbers: the same for the same seed, request and round ---
@@ -228,9 +216,11 @@ def _prompts_s(g: Given, tokens: float, prompts: int, attention_s: float, decodi
 def _attention_s(g: Given, start: float, end: float, decoding: bool) -> float:
     """Attention of the prompt tokens from one position to another."""
     if decoding:
-        return _area(g.contexts, g.attention_s, g.attention_area, end) - _area(g.contexts, g.attention_s, g.attention_area, start)
-    values, areas = g.alone_attention_s, g.alone_attention_area
-    return _area(g.contexts, values, areas, end) - _area(g.contexts, values, areas, start)
+        return _area(g.curve[CONTEXTS], g.curve[BESIDE], g.curve[BESIDE_AREA], end) - _area(
+            g.curve[CONTEXTS], g.curve[BESIDE], g.curve[BESIDE_AREA], start
+        )
+    values, areas = g.curve[ALONE], g.curve[ALONE_AREA]
+    return _area(g.curve[CONTEXTS], values, areas, end) - _area(g.curve[CONTEXTS], values, areas, start)
 
 
 # --- the series over time ---
@@ -239,35 +229,35 @@ def _attention_s(g: Given, start: float, end: float, decoding: bool) -> float:
 @inlined
 def _bin(s: State, t: float) -> int:
     """The bin of a time, the bins widened until it has one."""
-    bins = s.partial.shape[1]
+    bins = s.series.shape[2] - 1
     while t >= bins * s.seconds[WIDTH_S]:
         _widen(s, bins)
     return int(t / s.seconds[WIDTH_S])
 
 
-@inlined
+@bare
 def _change(s: State, t: float, running: float, waiting: float, held: float, cached: float) -> None:
     """Quantities change at t: what that adds to the bin of t, and to every bin after it."""
     k = _bin(s, t)
     left = (k + 1) * s.seconds[WIDTH_S] - t
     if running != 0.0 or waiting != 0.0:
-        s.partial[SERIES_RUNNING, k] += running * left
-        s.level[SERIES_RUNNING, k + 1] += running
-        s.partial[SERIES_WAITING, k] += waiting * left
-        s.level[SERIES_WAITING, k + 1] += waiting
+        s.series[PARTIAL, SERIES_RUNNING, k] += running * left
+        s.series[FULL, SERIES_RUNNING, k + 1] += running
+        s.series[PARTIAL, SERIES_WAITING, k] += waiting * left
+        s.series[FULL, SERIES_WAITING, k + 1] += waiting
     if held != 0.0 or cached != 0.0:
-        s.partial[SERIES_HELD, k] += held * left
-        s.level[SERIES_HELD, k + 1] += held
-        s.partial[SERIES_CACHED, k] += cached * left
-        s.level[SERIES_CACHED, k + 1] += cached
+        s.series[PARTIAL, SERIES_HELD, k] += held * left
+        s.series[FULL, SERIES_HELD, k + 1] += held
+        s.series[PARTIAL, SERIES_CACHED, k] += cached * left
+        s.series[FULL, SERIES_CACHED, k + 1] += cached
 
 
 @bare
 def _widen(s: State, bins: int) -> None:
     """Bins of twice the width: pairs become one."""
     width = s.seconds[WIDTH_S]
-    for which in range(s.partial.shape[0]):
-        partial, level = s.partial[which], s.level[which]
+    for which in range(s.series.shape[1]):
+        partial, level = s.series[PARTIAL, which], s.series[FULL, which]
         for k in range(bins // 2):
             partial[k] = partial[2 * k] + partial[2 * k + 1] + width * level[2 * k + 1]
         for k in range(bins // 2, bins):
@@ -295,14 +285,14 @@ def _record_blocks(g: Given, s: State, r: int, t: float) -> None:
 @inlined
 def _growth(g: Given, i: int) -> float:
     """Tokens a round, of a request: 1 without speculation."""
-    return (g.output_tokens[i] - 1) / g.rounds[i] if g.rounds[i] > 0 else 0.0
+    return (g.asked[i, OUTPUT] - 1) / g.asked[i, ROUNDS] if g.asked[i, ROUNDS] > 0 else 0.0
 
 
 @inlined
 def _own_blocks(g: Given, i: int, done: int, chain: int) -> int:
     """Blocks beyond its chained ones that a request needs in the round after ``done`` rounds: prompt, what is out, and its rows."""
-    tokens = g.input_tokens[i] + int(_growth(g, i) * done + 1e-9) - chain * g.chain_tokens
-    if g.rounds[i] > 0:
+    tokens = g.asked[i, INPUT] + int(_growth(g, i) * done + 1e-9) - chain * g.chain_tokens
+    if g.asked[i, ROUNDS] > 0:
         tokens += g.rows
     return max(-(-tokens // g.block_tokens), 0) + g.sequence_blocks
 
@@ -310,7 +300,7 @@ def _own_blocks(g: Given, i: int, done: int, chain: int) -> int:
 @inlined
 def _most_blocks(g: Given, i: int, chain: int) -> int:
     """The same in its last round, or at the end of its prompt where it decodes nothing."""
-    return _own_blocks(g, i, max(g.rounds[i] - 1, 0), chain)
+    return _own_blocks(g, i, max(g.asked[i, ROUNDS] - 1, 0), chain)
 
 
 @inlined
@@ -318,27 +308,27 @@ def _next_growth(g: Given, i: int, own: int, chain: int, done: int) -> int:
     """Rounds done before the round in which ``own`` blocks no longer do."""
     if g.reserve_whole:
         return NEVER
-    room = (own - g.sequence_blocks) * g.block_tokens + chain * g.chain_tokens - g.input_tokens[i] - g.rows + 1
+    room = (own - g.sequence_blocks) * g.block_tokens + chain * g.chain_tokens - g.asked[i, INPUT] - g.rows + 1
     growth = _growth(g, i)
     return max(room if growth == 1.0 else int(np.ceil(room / growth - 1e-9)), done)
 
 
 @inlined
 def _unlink(s: State, r: int, name: int) -> None:
-    older, newer = s.older[r, name], s.newer[r, name]
-    s.newer[r, older] = newer
-    s.older[r, newer] = older
+    older, newer = s.cache[OLDER, r, name], s.cache[NEWER, r, name]
+    s.cache[NEWER, r, older] = newer
+    s.cache[OLDER, r, newer] = older
 
 
 @inlined
 def _link(s: State, r: int, name: int) -> None:
     """An id becomes the most recently used of those that nobody holds."""
-    end = s.references.shape[1]
-    last = s.older[r, end]
-    s.newer[r, last] = name
-    s.older[r, name] = last
-    s.newer[r, name] = end
-    s.older[r, end] = name
+    end = s.cache.shape[2] - 1
+    last = s.cache[OLDER, r, end]
+    s.cache[NEWER, r, last] = name
+    s.cache[OLDER, r, name] = last
+    s.cache[NEWER, r, name] = end
+    s.cache[OLDER, r, end] = name
 
 
 @inlined
@@ -352,11 +342,11 @@ def _take(g: Given, s: State, r: int, blocks: int) -> None:
 @bare
 def _evict(g: Given, s: State, r: int, blocks: int) -> None:
     """Cached ids that nobody holds go, the least recently used first, until so many blocks are free."""
-    end = s.references.shape[1]
+    end = s.cache.shape[2] - 1
     while s.count[r, FREE] < blocks:
-        name = np.int64(s.newer[r, end])
+        name = np.int64(s.cache[NEWER, r, end])
         _unlink(s, r, name)
-        s.references[r, name] = NONE
+        s.cache[REFERENCES, r, name] = NONE
         s.count[r, CACHED] -= g.chain_blocks
         s.count[r, FREE] += g.chain_blocks
 
@@ -366,16 +356,16 @@ def _usable(g: Given, i: int) -> int:
     """Chained ids of a prompt that are whole."""
     if g.chain_tokens == 0:
         return 0
-    return min(g.chain_offsets[i + 1] - g.chain_offsets[i], g.input_tokens[i] // g.chain_tokens)
+    return min(g.chain_offsets[i + 1] - g.chain_offsets[i], g.asked[i, INPUT] // g.chain_tokens)
 
 
 @inlined
 def _hits(g: Given, s: State, r: int, i: int) -> int:
     """Leading ids of a prompt in a replica's cache; at least the last token is computed."""
     usable, start, found = _usable(g, i), g.chain_offsets[i], 0
-    while found < usable and s.references[r, g.chain_ids[start + found]] >= 0:
+    while found < usable and s.cache[REFERENCES, r, g.chain_ids[start + found]] >= 0:
         found += 1
-    if found and s.emitted[i] == 0 and found * g.chain_tokens >= g.input_tokens[i]:
+    if found and s.work[i, EMITTED] == 0 and found * g.chain_tokens >= g.asked[i, INPUT]:
         found -= 1
     return found
 
@@ -386,7 +376,7 @@ def _acquire(g: Given, s: State, r: int, i: int) -> int:
     usable, start = _usable(g, i), g.chain_offsets[i]
     fresh, idle = 0, 0
     for k in range(start, start + usable):
-        held = s.references[r, g.chain_ids[k]]
+        held = s.cache[REFERENCES, r, g.chain_ids[k]]
         fresh += held < 0
         idle += held == 0
     if g.reserve_whole:
@@ -398,16 +388,16 @@ def _acquire(g: Given, s: State, r: int, i: int) -> int:
         return NONE
     for k in range(start, start + usable):
         name = g.chain_ids[k]
-        if s.references[r, name] == 0:
+        if s.cache[REFERENCES, r, name] == 0:
             _unlink(s, r, name)
             s.count[r, CACHED] -= g.chain_blocks
-        if s.references[r, name] >= 0:
-            s.references[r, name] += 1
+        if s.cache[REFERENCES, r, name] >= 0:
+            s.cache[REFERENCES, r, name] += 1
     for k in range(start, start + usable):
         name = g.chain_ids[k]
-        if s.references[r, name] < 0:
+        if s.cache[REFERENCES, r, name] < 0:
             _take(g, s, r, g.chain_blocks)
-            s.references[r, name] = 1
+            s.cache[REFERENCES, r, name] = 1
     _take(g, s, r, own)
     return own
 
@@ -419,8 +409,8 @@ def _release(g: Given, s: State, r: int, i: int, own: int, chain: int) -> None:
     start = g.chain_offsets[i]
     for k in range(start + chain - 1, start - 1, -1):
         name = g.chain_ids[k]
-        s.references[r, name] -= 1
-        if s.references[r, name] == 0:
+        s.cache[REFERENCES, r, name] -= 1
+        if s.cache[REFERENCES, r, name] == 0:
             _link(s, r, name)
             s.count[r, CACHED] += g.chain_blocks
 
@@ -431,16 +421,16 @@ def _release(g: Given, s: State, r: int, i: int, own: int, chain: int) -> None:
 @inlined
 def _enqueue(g: Given, s: State, r: int, i: int) -> None:
     """At the end of its level, or at the head for one that was preempted."""
-    level = g.level[i]
-    first, last = s.queue_first[r], s.queue_last[r]
-    s.queue_next[i] = NONE
+    level = g.asked[i, LEVEL]
+    first, last = s.queue[r, 0], s.queue[r, 1]
+    s.work[i, AFTER] = NONE
     if first[level] == NONE:
         first[level] = last[level] = i
-    elif s.preemptions[i] > 0:
-        s.queue_next[i] = first[level]
+    elif s.work[i, PREEMPTIONS] > 0:
+        s.work[i, AFTER] = first[level]
         first[level] = i
     else:
-        s.queue_next[last[level]] = i
+        s.work[last[level], AFTER] = i
         last[level] = i
     s.count[r, QUEUED] += 1
 
@@ -448,7 +438,7 @@ def _enqueue(g: Given, s: State, r: int, i: int) -> None:
 @inlined
 def _head_level(g: Given, s: State, r: int) -> int:
     for level in range(g.levels):
-        if s.queue_first[r, level] != NONE:
+        if s.queue[r, 0, level] != NONE:
             return level
     return NONE
 
@@ -462,30 +452,30 @@ def _copy(row: NDArray[np.int64], to: NDArray[np.int64]) -> None:
         to[column] = row[column]
 
 
-@inlined
+@bare
 def _admit(g: Given, s: State, r: int, t: float) -> bool:
     """The head of the queue gets its blocks and joins the prompts in work; False where it does not fit."""
     level = _head_level(g, s, r)
-    i = s.queue_first[r, level]
+    i = s.queue[r, 0, level]
     count = s.count[r]
     row = s.prefill[r, count[PREFILLING]]
-    row[TARGET] = g.input_tokens[i] + s.emitted[i]
+    row[TARGET] = g.asked[i, INPUT] + s.work[i, EMITTED]
     hits = _hits(g, s, r, i)
     own = _acquire(g, s, r, i)
     if own == NONE:
         return False
-    s.queue_first[r, level] = s.queue_next[i]
+    s.queue[r, 0, level] = s.work[i, AFTER]
     row[REQUEST], row[ADMITTED], row[OWN], row[CHAIN], row[CHUNK] = i, count[SEQUENCE], own, _usable(g, i), 0
     row[AT] = hits * g.chain_tokens
     count[SEQUENCE] += 1
     count[PREFILLING] += 1
     count[QUEUED] -= 1
-    s.hit_tokens[i] = row[AT]
-    if np.isnan(s.begun_s[i]):
-        s.begun_s[i] = t
+    s.work[i, HIT_TOKENS] = row[AT]
+    if np.isnan(s.moment[i, BEGUN_S]):
+        s.moment[i, BEGUN_S] = t
         s.total[HITS] += row[AT]
-        s.total[LOOKUPS] += g.input_tokens[i] if g.chain_tokens else 0
-    s.status[i] = RUNNING
+        s.total[LOOKUPS] += g.asked[i, INPUT] if g.chain_tokens else 0
+    s.work[i, STATUS] = RUNNING
     _change(s, t, 1.0, -1.0, 0.0, 0.0)
     return True
 
@@ -494,19 +484,19 @@ def _admit(g: Given, s: State, r: int, t: float) -> bool:
 def _begin_decoding(g: Given, s: State, r: int, i: int, row: NDArray[np.int64]) -> None:
     """A prompt is done: its request decodes from the replica's next round on."""
     count, time, slot = s.count[r], s.time[r], s.count[r, DECODING]
-    base = count[ROUND] - s.past[i]
+    base = count[ROUND] - s.work[i, PAST]
     own, chain = row[OWN], row[CHAIN]
     _copy(row, s.decode[r, slot])
     s.decode[r, slot, BASE] = base
-    s.decode_end[r, slot] = base + g.rounds[i]
-    grow = _next_growth(g, i, own, chain, s.past[i])
-    s.decode_grow[r, slot] = NEVER if grow == NEVER else base + grow
-    count[NEXT_END] = min(count[NEXT_END], s.decode_end[r, slot])
-    count[NEXT_GROW] = min(count[NEXT_GROW], s.decode_grow[r, slot])
+    s.decode[r, slot, END] = base + g.asked[i, ROUNDS]
+    grow = _next_growth(g, i, own, chain, s.work[i, PAST])
+    s.decode[r, slot, GROW] = NEVER if grow == NEVER else base + grow
+    count[NEXT_END] = min(count[NEXT_END], s.decode[r, slot, END])
+    count[NEXT_GROW] = min(count[NEXT_GROW], s.decode[r, slot, GROW])
     count[DECODING] += 1
     count[LIVE] += 1
     growth = _growth(g, i)
-    time[CONTEXT] += g.input_tokens[i] + 1 + growth * s.past[i]
+    time[CONTEXT] += g.asked[i, INPUT] + 1 + growth * s.work[i, PAST]
     time[GROWTH] += growth
     time[LIVE_GROWTH] += growth
 
@@ -517,11 +507,10 @@ def _drop_slot(g: Given, s: State, r: int, slot: int) -> None:
     count, time = s.count[r], s.time[r]
     i = s.decode[r, slot, REQUEST]
     growth = _growth(g, i)
-    time[CONTEXT] -= g.input_tokens[i] + 1 + growth * (count[ROUND] - s.decode[r, slot, BASE])
+    time[CONTEXT] -= g.asked[i, INPUT] + 1 + growth * (count[ROUND] - s.decode[r, slot, BASE])
     time[GROWTH] -= growth
     last = count[DECODING] - 1
     _copy(s.decode[r, last], s.decode[r, slot])
-    s.decode_end[r, slot], s.decode_grow[r, slot] = s.decode_end[r, last], s.decode_grow[r, last]
     count[DECODING] = last
     if last == 0:
         time[CONTEXT] = time[GROWTH] = time[LIVE_GROWTH] = 0.0
@@ -530,9 +519,9 @@ def _drop_slot(g: Given, s: State, r: int, slot: int) -> None:
 @inlined
 def _finish(g: Given, s: State, r: int, i: int, t: float) -> None:
     """The last token is out; in a closed loop its client asks again."""
-    s.status[i] = DONE
-    s.last_s[i] = t
-    s.emitted[i] = g.output_tokens[i]
+    s.work[i, STATUS] = DONE
+    s.moment[i, LAST_S] = t
+    s.work[i, EMITTED] = g.asked[i, OUTPUT]
     s.count[r, OUTSTANDING] -= 1
     _change(s, t, -1.0, 0.0, 0.0, 0.0)
     _issue(g, s, t)
@@ -540,8 +529,8 @@ def _finish(g: Given, s: State, r: int, i: int, t: float) -> None:
 
 @inlined
 def _issue(g: Given, s: State, t: float) -> None:
-    if g.clients > 0 and s.total[ISSUED] < len(s.arrival_s):
-        s.arrival_s[s.total[ISSUED]] = t
+    if g.clients > 0 and s.total[ISSUED] < len(s.moment):
+        s.moment[s.total[ISSUED], ARRIVAL_S] = t
         s.total[ISSUED] += 1
 
 
@@ -553,10 +542,10 @@ def _last_admitted(g: Given, s: State, r: int) -> tuple[int, bool]:
     prompt = False
     for k in range(count[DECODING] + count[PREFILLING]):
         decodes = k < count[DECODING]
-        if decodes and s.decode_end[r, k] <= count[ROUND]:
+        if decodes and s.decode[r, k, END] <= count[ROUND]:
             continue
         row = s.decode[r, k] if decodes else s.prefill[r, k - count[DECODING]]
-        level = g.level[row[REQUEST]]
+        level = g.asked[row[REQUEST], LEVEL]
         age = row[REQUEST] if g.priority else row[ADMITTED]
         if level > best_level or (level == best_level and age > best):
             best, best_level, prompt = age, level, not decodes
@@ -578,13 +567,13 @@ def _preempt(g: Given, s: State, r: int, t: float) -> None:
         count[PREFILLING] -= 1
     else:
         done = count[ROUND] - row[BASE]
-        s.past[i], s.emitted[i] = done, 1 + int(_growth(g, i) * done + 1e-9)
+        s.work[i, PAST], s.work[i, EMITTED] = done, 1 + int(_growth(g, i) * done + 1e-9)
         s.time[r, LIVE_GROWTH] -= _growth(g, i)
         count[LIVE] -= 1
         _drop_slot(g, s, r, place)
         _refresh(s, r)
-    s.status[i] = WAITING
-    s.preemptions[i] += 1
+    s.work[i, STATUS] = WAITING
+    s.work[i, PREEMPTIONS] += 1
     _enqueue(g, s, r, i)
     _change(s, t, -1.0, 1.0, 0.0, 0.0)
 
@@ -595,9 +584,9 @@ def _refresh(s: State, r: int) -> None:
     count = s.count[r]
     end, grow = NEVER, NEVER
     for k in range(count[DECODING]):
-        if s.decode_end[r, k] > count[ROUND]:
-            end = min(end, s.decode_end[r, k])
-        grow = min(grow, s.decode_grow[r, k])
+        if s.decode[r, k, END] > count[ROUND]:
+            end = min(end, s.decode[r, k, END])
+        grow = min(grow, s.decode[r, k, GROW])
     count[NEXT_END], count[NEXT_GROW] = end, grow
 
 
@@ -606,9 +595,9 @@ def _needed(g: Given, s: State, r: int, until: int) -> int:
     """Blocks that the decoding sequences need beyond what they have, up to and with a round."""
     found = 0
     for k in range(s.count[r, DECODING]):
-        if s.decode_grow[r, k] <= until:
+        if s.decode[r, k, GROW] <= until:
             row = s.decode[r, k]
-            last = min(until, s.decode_end[r, k] - 1)
+            last = min(until, s.decode[r, k, END] - 1)
             found += max(_own_blocks(g, row[REQUEST], last - row[BASE], row[CHAIN]) - row[OWN], 0)
     return found
 
@@ -628,19 +617,19 @@ def _grow(g: Given, s: State, r: int, until: int) -> None:
     """Decoding sequences take the blocks of the rounds up to and with this one."""
     grow = NEVER
     for k in range(s.count[r, DECODING]):
-        if s.decode_grow[r, k] <= until:
+        if s.decode[r, k, GROW] <= until:
             row = s.decode[r, k]
             i = row[REQUEST]
-            done = min(until, s.decode_end[r, k] - 1) - row[BASE]
+            done = min(until, s.decode[r, k, END] - 1) - row[BASE]
             own = max(_own_blocks(g, i, done, row[CHAIN]), row[OWN])
             _take(g, s, r, own - row[OWN])
             row[OWN] = own
-            s.decode_grow[r, k] = row[BASE] + _next_growth(g, i, own, row[CHAIN], done + 1)
-        grow = min(grow, s.decode_grow[r, k])
+            s.decode[r, k, GROW] = row[BASE] + _next_growth(g, i, own, row[CHAIN], done + 1)
+        grow = min(grow, s.decode[r, k, GROW])
     s.count[r, NEXT_GROW] = grow
 
 
-@inlined
+@bare
 def _make_room(g: Given, s: State, r: int, t: float) -> bool:
     """Blocks for one round of all that decode; whether a request had to go for it."""
     count = s.count[r]
@@ -669,7 +658,7 @@ def _affordable(g: Given, s: State, r: int, rounds: int) -> int:
     return low
 
 
-@inlined
+@bare
 def _plan_prompts(g: Given, s: State, r: int, t: float, decoding: int, barred: bool) -> tuple[int, int, int, float]:
     """Chunks of the next step: of prompts in work, then of those that can be admitted. Tokens, prompts, those done by it, attention."""
     count = s.count[r]
@@ -696,7 +685,7 @@ def _plan_prompts(g: Given, s: State, r: int, t: float, decoding: int, barred: b
     return tokens, prompts, ended, attention
 
 
-@inlined
+@bare
 def _plan(g: Given, s: State, r: int, t: float) -> None:
     """What the replica does next, from t on: a step with prompts, a stretch of decode steps, or nothing."""
     count, time = s.count[r], s.time[r]
@@ -729,11 +718,11 @@ def _plan_step(g: Given, s: State, r: int, t: float, decoding: int, prompts_s: f
     step_s = 0.0
     if decoding > 0:
         count[PLANNED] = 1
-        step_s = stretch_s(g.contexts, g.decode_s[decoding], time[CONTEXT] / decoding, 0.0, count[PLANNED], np.inf)[1]
+        step_s = stretch_s(g.curve[CONTEXTS], g.step_s[0, decoding], time[CONTEXT] / decoding, 0.0, count[PLANNED], np.inf)[1]
         _charge(g, s, r, step_s)
     s.seconds[PREFILL_S] += prompts_s
-    s.batch_s[decoding] += prompts_s
-    s.batch_tokens[decoding] += ended
+    s.batch[SECONDS, decoding] += prompts_s
+    s.batch[TOKENS, decoding] += ended
     s.total[STEPS] += 1
     time[CLOCK] = t + step_s + prompts_s
     time[PROMISE] = time[CLOCK]
@@ -746,14 +735,14 @@ def _charge(g: Given, s: State, r: int, seconds: float) -> None:
     added = 0.0
     if g.speculates:
         first, growth = time[CONTEXT] / decoding, time[GROWTH] / decoding
-        added = stretch_s(g.contexts, g.speculation_s[decoding], first, growth, rounds, np.inf)[1]
+        added = stretch_s(g.curve[CONTEXTS], g.step_s[1, decoding], first, growth, rounds, np.inf)[1]
     s.seconds[DECODE_S] += seconds - added
     s.seconds[SPECULATION_S] += added
-    s.batch_s[decoding] += seconds
-    s.batch_tokens[decoding] += time[LIVE_GROWTH] * rounds
+    s.batch[SECONDS, decoding] += seconds
+    s.batch[TOKENS, decoding] += time[LIVE_GROWTH] * rounds
 
 
-@inlined
+@bare
 def _plan_stretch(g: Given, s: State, r: int, t: float, preempted: bool) -> None:
     """Decode steps to the first boundary at which something else can happen: an end, an arrival that could join, blocks that run out."""
     count, time = s.count[r], s.time[r]
@@ -761,10 +750,10 @@ def _plan_stretch(g: Given, s: State, r: int, t: float, preempted: bool) -> None
     most = count[NEXT_END] - count[ROUND]
     first, growth = time[CONTEXT] / decoding, time[GROWTH] / decoding
     if g.clients > 0 and len(s.count) > 1:
-        time[PROMISE] = t + stretch_s(g.contexts, g.decode_s[decoding], first, growth, most, np.inf)[1]
+        time[PROMISE] = t + stretch_s(g.curve[CONTEXTS], g.step_s[0, decoding], first, growth, most, np.inf)[1]
     most = 1 if preempted else _affordable(g, s, r, min(most, g.most_steps))
     span = min(_next_arrival(g, s, r), g.until_s) - t if _open_to_arrivals(g, s, r) else g.until_s - t
-    rounds, seconds = stretch_s(g.contexts, g.decode_s[decoding], first, growth, most, span)
+    rounds, seconds = stretch_s(g.curve[CONTEXTS], g.step_s[0, decoding], first, growth, most, span)
     count[PLANNED] = rounds
     _charge(g, s, r, seconds)
     s.total[STEPS] += rounds
@@ -792,16 +781,16 @@ def _open_to_arrivals(g: Given, s: State, r: int) -> bool:
 def _next_arrival(g: Given, s: State, r: int) -> float:
     """The earliest time at which the next request can reach the scheduler: it is known, or another replica has to end one first."""
     if s.total[NEXT] < s.total[ISSUED]:
-        return s.arrival_s[s.total[NEXT]] + g.start_s
+        return s.moment[s.total[NEXT], ARRIVAL_S] + g.start_s
     found = np.inf
-    if g.clients > 0 and s.total[ISSUED] < len(s.arrival_s):
+    if g.clients > 0 and s.total[ISSUED] < len(s.moment):
         for other in range(len(s.count)):
             if other != r:
                 found = min(found, s.time[other, PROMISE])
     return found + g.start_s
 
 
-@inlined
+@bare
 def _commit(g: Given, s: State, r: int, t: float) -> None:
     """What the step or stretch that ends at t has done."""
     count, time = s.count[r], s.time[r]
@@ -815,19 +804,19 @@ def _commit(g: Given, s: State, r: int, t: float) -> None:
     _record_blocks(g, s, r, t)
 
 
-@inlined
+@bare
 def _end_decoding(g: Given, s: State, r: int, t: float) -> None:
     """Sequences whose last token is out leave; in a static batch all leave when the last is done."""
     count = s.count[r]
     for k in range(count[DECODING] - 1, -1, -1):
-        if s.decode_end[r, k] != count[NEXT_END]:
+        if s.decode[r, k, END] != count[NEXT_END]:
             continue
         row = s.decode[r, k]
         _finish(g, s, r, row[REQUEST], t)
         s.time[r, LIVE_GROWTH] -= _growth(g, row[REQUEST])
         count[LIVE] -= 1
         if g.static_batch:
-            s.decode_grow[r, k] = NEVER
+            s.decode[r, k, GROW] = NEVER
         else:
             _release(g, s, r, row[REQUEST], row[OWN], row[CHAIN])
             _drop_slot(g, s, r, k)
@@ -854,10 +843,10 @@ def _end_prompts(g: Given, s: State, r: int, t: float) -> None:
             kept += 1
             continue
         i = row[REQUEST]
-        if np.isnan(s.first_s[i]):
-            s.first_s[i] = t
-        s.past[i] += s.emitted[i] > 0
-        if s.past[i] >= g.rounds[i]:
+        if np.isnan(s.moment[i, FIRST_S]):
+            s.moment[i, FIRST_S] = t
+        s.work[i, PAST] += s.work[i, EMITTED] > 0
+        if s.work[i, PAST] >= g.asked[i, ROUNDS]:
             _release(g, s, r, i, row[OWN], row[CHAIN])
             _finish(g, s, r, i, t)
         else:
@@ -888,26 +877,26 @@ def _chosen(g: Given, s: State, i: int) -> int:
         hits = _hits(g, s, r, i)
         if hits > longest:
             best, longest = r, hits
-    return best if longest * g.chain_tokens >= MATCHED * g.input_tokens[i] else least
+    return best if longest * g.chain_tokens >= MATCHED * g.asked[i, INPUT] else least
 
 
-@inlined
+@bare
 def _route(g: Given, s: State, t: float) -> None:
     """The next arrival goes to a replica's queue, or is refused where it can never fit."""
     i = s.total[NEXT]
     usable = _usable(g, i)
     s.total[NEXT] += 1
     if _most_blocks(g, i, usable) + usable * g.chain_blocks > g.blocks or (
-        g.longest > 0 and g.input_tokens[i] + g.output_tokens[i] > g.longest
+        g.longest > 0 and g.asked[i, INPUT] + g.asked[i, OUTPUT] > g.longest
     ):
-        s.status[i] = REJECTED
+        s.work[i, STATUS] = REJECTED
         _issue(g, s, t)
         return
     r = _chosen(g, s, i)
-    s.replica[i] = r
+    s.work[i, REPLICA] = r
     s.count[r, OUTSTANDING] += 1
     _enqueue(g, s, r, i)
-    _change(s, s.arrival_s[i], 0.0, 1.0, 0.0, 0.0)
+    _change(s, s.moment[i, ARRIVAL_S], 0.0, 1.0, 0.0, 0.0)
     if s.time[r, CLOCK] == np.inf:
         s.count[r, PLANNED] = 0
         s.time[r, CLOCK] = s.time[r, PROMISE] = t
@@ -923,9 +912,9 @@ def _faults(g: Given, s: State, r: int) -> int:
     for k in range(count[PREFILLING]):
         own += s.prefill[r, k, OWN]
     shared, idle = 0, 0
-    for name in range(s.references.shape[1]):
-        shared += s.references[r, name] > 0
-        idle += s.references[r, name] == 0
+    for name in range(s.cache.shape[2] - 1):
+        shared += s.cache[REFERENCES, r, name] > 0
+        idle += s.cache[REFERENCES, r, name] == 0
     whole = own + (shared + idle) * g.chain_blocks + count[FREE]
     return (whole != g.blocks) + (idle * g.chain_blocks != count[CACHED]) + (count[FREE] < 0)
 
@@ -947,16 +936,16 @@ def _run(g: Given, s: State) -> None:
         r = _earliest(s)
         t = s.time[r, CLOCK]
         arrival = np.inf
-        if s.total[NEXT] < s.total[ISSUED] and s.arrival_s[s.total[NEXT]] < g.until_s:
-            arrival = s.arrival_s[s.total[NEXT]] + g.start_s
+        if s.total[NEXT] < s.total[ISSUED] and s.moment[s.total[NEXT], ARRIVAL_S] < g.until_s:
+            arrival = s.moment[s.total[NEXT], ARRIVAL_S] + g.start_s
         if arrival < t:
             _route(g, s, arrival)
         elif t == np.inf:
             break
         else:
             _commit(g, s, r, t)
-            while s.total[NEXT] < s.total[ISSUED] and s.arrival_s[s.total[NEXT]] + g.start_s <= t:
-                if s.arrival_s[s.total[NEXT]] >= g.until_s:
+            while s.total[NEXT] < s.total[ISSUED] and s.moment[s.total[NEXT], ARRIVAL_S] + g.start_s <= t:
+                if s.moment[s.total[NEXT], ARRIVAL_S] >= g.until_s:
                     break
                 _route(g, s, t)
             _plan(g, s, r, t)
@@ -971,15 +960,15 @@ def _leave(g: Given, s: State) -> None:
     for r in range(len(s.count)):
         for k in range(s.count[r, DECODING]):
             i = s.decode[r, k, REQUEST]
-            if s.status[i] == RUNNING:
-                s.emitted[i] = 1 + int(_growth(g, i) * (s.count[r, ROUND] - s.decode[r, k, BASE]) + 1e-9)
-    for which in range(len(s.level)):
+            if s.work[i, STATUS] == RUNNING:
+                s.work[i, EMITTED] = 1 + int(_growth(g, i) * (s.count[r, ROUND] - s.decode[r, k, BASE]) + 1e-9)
+    for which in range(s.series.shape[1]):
         left = 0.0
-        for k in range(s.level.shape[1]):
-            left += s.level[which, k]
+        for k in range(s.series.shape[2]):
+            left += s.series[FULL, which, k]
         k = _bin(s, s.seconds[END_S])
-        s.partial[which, k] -= left * ((k + 1) * s.seconds[WIDTH_S] - s.seconds[END_S])
-        s.level[which, k + 1] -= left
+        s.series[PARTIAL, which, k] -= left * ((k + 1) * s.seconds[WIDTH_S] - s.seconds[END_S])
+        s.series[FULL, which, k + 1] -= left
 
 
 # --- from the dataclasses to the arrays, and back ---
@@ -1012,24 +1001,17 @@ def _given(requests: Requests, engine: Engine, costs: Costs, load: Load, stepwis
     known, level = np.unique(requests.priority, return_inverse=True) if first else (np.zeros(1), np.zeros(len(outputs)))
     cached = engine.prefix_cache and requests.chain_ids is not None and requests.chain_tokens > 0
     attention, alone = _floats(costs.attention_s), _floats(costs.alone_attention_s)
+    rounds = rounds_of(outputs, _floats(load.acceptance), load.seed)
     return Given(
-        input_tokens=_ints(requests.input_tokens),
-        output_tokens=outputs,
-        level=_ints(level),
+        asked=np.stack((_ints(requests.input_tokens), outputs, _ints(level), rounds), axis=1),
         levels=len(known),
-        rounds=rounds_of(outputs, _floats(load.acceptance), load.seed),
         chain_ids=_ints(requests.chain_ids if cached else ()),
         chain_offsets=_ints(requests.chain_offsets if cached else np.zeros(len(outputs) + 1)),
         chain_tokens=requests.chain_tokens if cached else 0,
         chain_blocks=requests.chain_tokens // engine.block_tokens if cached else 0,
-        contexts=contexts,
-        decode_s=_floats(costs.decode_s),
-        speculation_s=_floats(costs.speculation_s),
+        step_s=np.stack((_floats(costs.decode_s), _floats(costs.speculation_s))),
         speculates=bool(np.any(costs.speculation_s)),
-        attention_s=attention,
-        attention_area=_areas(contexts, attention),
-        alone_attention_s=alone,
-        alone_attention_area=_areas(contexts, alone),
+        curve=np.stack((contexts, attention, _areas(contexts, attention), alone, _areas(contexts, alone))),
         token_s=float(costs.token_s),
         expert_token_s=float(costs.expert_token_s),
         alone_token_s=float(costs.alone_token_s),
@@ -1058,45 +1040,32 @@ def _given(requests: Requests, engine: Engine, costs: Costs, load: Load, stepwis
 
 
 def _state(g: Given, requests: Requests, load: Load) -> State:
-    n, replicas, bins = len(g.input_tokens), load.replicas, load.bins + load.bins % 2
+    n, replicas, bins = len(g.asked), load.replicas, load.bins + load.bins % 2
     names = int(g.chain_ids.max()) + 1 if len(g.chain_ids) else 0
     count, time = np.zeros((replicas, COUNTS), dtype=np.int64), np.zeros((replicas, TIMES))
     count[:, FREE], count[:, [NEXT_END, NEXT_GROW]] = g.blocks, NEVER
     time[:, [CLOCK, PROMISE]] = np.inf
-    links = np.full((2, replicas, names + 1), names, dtype=np.int32)
-    total = np.zeros(FAULTS + 1, dtype=np.int64)
+    cache = np.full((3, replicas, names + 1), names, dtype=np.int32)
+    cache[REFERENCES] = NONE
+    work, moment = np.zeros((n, HIT_TOKENS + 1), dtype=np.int64), np.full((n, LAST_S + 1), np.nan)
+    work[:, [REPLICA, AFTER]] = NONE
+    moment[:, ARRIVAL_S] = np.where(np.arange(n) < g.clients, 0.0, np.nan) if g.clients else requests.arrival_s
+    total, seconds = np.zeros(FAULTS + 1, dtype=np.int64), np.zeros(WIDTH_S + 1)
     total[ISSUED] = min(g.clients, n) if g.clients else n
-    seconds = np.zeros(WIDTH_S + 1)
     seconds[WIDTH_S] = FIRST_BIN_S
     return State(
         count=count,
         time=time,
         decode=np.zeros((replicas, g.cap, COLUMNS), dtype=np.int64),
-        decode_end=np.zeros((replicas, g.cap), dtype=np.int64),
-        decode_grow=np.zeros((replicas, g.cap), dtype=np.int64),
         prefill=np.zeros((replicas, g.cap + 1, COLUMNS), dtype=np.int64),
-        queue_first=np.full((replicas, g.levels), NONE, dtype=np.int64),
-        queue_last=np.full((replicas, g.levels), NONE, dtype=np.int64),
-        queue_next=np.full(n, NONE, dtype=np.int64),
-        past=np.zeros(n, dtype=np.int64),
-        references=np.full((replicas, names), NONE, dtype=np.int32),
-        older=links[0],
-        newer=links[1],
+        queue=np.full((replicas, 2, g.levels), NONE, dtype=np.int64),
+        work=work,
+        moment=moment,
+        cache=cache,
         total=total,
         seconds=seconds,
-        partial=np.zeros((4, bins)),
-        level=np.zeros((4, bins + 1)),
-        batch_s=np.zeros(g.cap + 1),
-        batch_tokens=np.zeros(g.cap + 1),
-        status=np.full(n, WAITING, dtype=np.int8),
-        replica=np.full(n, NONE, dtype=np.int32),
-        arrival_s=np.where(np.arange(n) < g.clients, 0.0, np.nan) if g.clients else np.array(requests.arrival_s, dtype=np.float64),
-        begun_s=np.full(n, np.nan),
-        first_s=np.full(n, np.nan),
-        last_s=np.full(n, np.nan),
-        hit_tokens=np.zeros(n, dtype=np.int64),
-        preemptions=np.zeros(n, dtype=np.int64),
-        emitted=np.zeros(n, dtype=np.int64),
+        series=np.zeros((2, 4, bins + 1)),
+        batch=np.zeros((2, g.cap + 1)),
     )
 
 
@@ -1104,27 +1073,26 @@ def _outcome(g: Given, s: State) -> Outcome:
     end, width = float(s.seconds[END_S]), float(s.seconds[WIDTH_S])
     used = max(int(np.ceil(end / width)), 1)
     covered = np.minimum(np.arange(1, used + 1) * width, max(end, 1e-300)) - np.arange(used) * width
-    areas = s.partial + width * np.cumsum(s.level, axis=1)[:, :-1]
-    means = areas[:, :used] / covered
-    batch_s = s.batch_s.copy()
+    means = (s.series[PARTIAL] + width * np.cumsum(s.series[FULL], axis=1))[:, :used] / covered
+    batch_s = s.batch[SECONDS].copy()
     batch_s[0] = len(s.count) * end - batch_s[1:].sum()
     return Outcome(
-        state=s.status,
-        replica=s.replica,
-        arrival_s=s.arrival_s,
-        start_s=s.begun_s,
-        first_s=s.first_s,
-        last_s=s.last_s,
-        hit_tokens=s.hit_tokens,
-        preemptions=s.preemptions,
-        emitted=s.emitted,
+        state=s.work[:, STATUS].astype(np.int8),
+        replica=s.work[:, REPLICA].astype(np.int32),
+        arrival_s=s.moment[:, ARRIVAL_S].copy(),
+        start_s=s.moment[:, BEGUN_S].copy(),
+        first_s=s.moment[:, FIRST_S].copy(),
+        last_s=s.moment[:, LAST_S].copy(),
+        hit_tokens=s.work[:, HIT_TOKENS].copy(),
+        preemptions=s.work[:, PREEMPTIONS].copy(),
+        emitted=s.work[:, EMITTED].copy(),
         end_s=end,
         steps=int(s.total[STEPS]),
         prefill_s=float(s.seconds[PREFILL_S]),
         decode_s=float(s.seconds[DECODE_S]),
         speculation_s=float(s.seconds[SPECULATION_S]),
         batch_s=batch_s,
-        batch_tokens=s.batch_tokens,
+        batch_tokens=s.batch[TOKENS],
         bin_s=width,
         running=means[SERIES_RUNNING],
         waiting=means[SERIES_WAITING],

@@ -12,9 +12,9 @@ from breakeven.evaluator import evaluate
 from breakeven.messages import Message
 from breakeven.simulation import kernel
 from breakeven.simulation.arrays import Engine, Load, Outcome
-from breakeven.simulation.costs import costs_of, engine_of
+from breakeven.simulation.costs import acceptance_of, costs_of, engine_of
 from breakeven.simulation.interrupts import interruptible
-from breakeven.simulation.offered import Asked, Offered, acceptance, offered
+from breakeven.simulation.offered import Asked, Offered, offered
 from breakeven.simulation.pairs import paired
 from breakeven.simulation.result import Gained, Paired, Simulation, Summary
 from breakeven.simulation.summary import Times, series_of, summary_of, times_of
@@ -60,7 +60,7 @@ def scene(d: Deployment, trace: Trace | None, asked: Asked, *, static_batch: boo
 
 def run(d: Deployment, x: Scene) -> Ran:
     """One run of the kernel, and its figures."""
-    requests, load = x.offered.requests, replace(x.offered.load, acceptance=acceptance(d))
+    requests, load = x.offered.requests, replace(x.offered.load, acceptance=acceptance_of(d))
     own = engine_of(d)
     engine = replace(
         own,
