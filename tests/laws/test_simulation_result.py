@@ -167,6 +167,13 @@ class TestLattice:
         assert len(standing) == 1 and standing[0].summary == found.summary
         assert {(one.gain, one.low, one.high) for one in standing[0].gains.values()} == {(1.0, 1.0, 1.0)}
 
+    def test_levers_have_the_settings_that_advise_chooses(self, found: Simulation) -> None:
+        assert found.lattice is not None
+        advised = be.advise(found.deployment).levers
+        assert {one.lever: one.setting for one in found.lattice.levers} == {
+            one.lever: advised[one.lever].setting for one in found.lattice.levers
+        }
+
     def test_a_lever_is_turned_or_has_its_reason(self, found: Simulation) -> None:
         assert found.lattice is not None
         turned = {one.lever for one in found.lattice.levers}
