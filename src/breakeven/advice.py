@@ -53,6 +53,24 @@ class PrefillPool:
 
 
 @dataclass(frozen=True, kw_only=True)
+class BatchOverTime:
+    """Sequences decoding together on one replica, as a distribution over time: of an open loop whose rate varies."""
+
+    p10: float
+    p50: float
+    p90: float
+    seen_by_a_token: float
+    """The batch in which the mean token is made: by tokens, not by time."""
+    share_below_four: float
+    saturated_share: float
+    """Share of time in windows that ask for more than can be served."""
+    windows: int
+    window_s: float
+    groups: int
+    """Groups of windows over which figures and gains are averaged."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class OperatingPoint:
     """Where the deployment stands: medians, per replica unless said otherwise."""
 
@@ -78,6 +96,7 @@ class OperatingPoint:
     tokens_per_round: float
     replicas: int
     prefill_pool: PrefillPool | None = None
+    batch_over_time: BatchOverTime | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -103,7 +103,7 @@ def advise_lever(lever: Lever, d: Deployment, q: Question) -> tuple[LeverAdvice,
     metrics = gains(both, q.threshold, priced=q.priced)
     verdict = lever_verdict(both, metrics, q.metric)
     known = both.on.workload.prefix_hit_rate is both.off.workload.prefix_hit_rate
-    extras = comparisons.extras(lever.name, both)
+    extras = comparisons.extras(lever.name, both, q.thin)
     advised = LeverAdvice(
         lever=lever.name,
         state="off" if lever.setting_on(d) is None else "on",

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from breakeven import advice as results
 from breakeven import registry
@@ -36,6 +37,10 @@ from breakeven.statement import check, ledgers
 
 if TYPE_CHECKING:
     from breakeven.calibration.calibrate import Calibrated
+    from breakeven.simulation.combinations import Plan, Progress
+    from breakeven.simulation.result import Simulation
+    from breakeven.trace import Trace
+    from breakeven.traffic.profile import Profile
 
 THRESHOLD = 0.10
 DRAWS = 512
@@ -70,6 +75,11 @@ def load(**sources: object) -> tuple[Deployment, tuple[Message, ...]]:
     folders: Any = sources.pop("catalog_dirs", ())
     resolved = resolve(**sources, catalog_dirs=catalog.user_folders(folders))  # type: ignore[arg-type]
     deployment, told = with_measured_pool(resolved.deployment, resolved.log)
+    if resolved.trace is not None and (resolved.trace.hash_ids is not None or resolved.trace.prompt_ids is not None):
+        from breakeven.traffic.hits import with_hits
+
+        deployment, reused = with_hits(deployment, resolved.trace)
+        told = (*told, *reused)
     return deployment, (*resolved.warnings, *told)
 
 
@@ -278,6 +288,83 @@ def calibrate(
     files = [Path(path) for path in ([paths] if isinstance(paths, (Path, str)) else paths)]
     stated = Stated(model=model or "", device=hardware or "", engine=engine or "", folders=catalog.user_folders(catalog_dirs))
     return fitted(files, stated, ship=ship)
+
+
+def profile(
+    trace: Trace | Path | str,
+    deployment: Deployment | None = None,
+    *,
+    window_s: float | None = None,
+    block_tokens: int | None = None,
+    count_partial: bool = False,
+    replay: Literal["ngram", "suffix"] | None = None,
+    metrics: Path | None = None,
+    refused: Message | None = None,
+    warnings: tuple[Message, ...] = (),
+    seed: int = 0,
+) -> Profile:
+    """What a trace's traffic looks like, and what it does to a deployment; ``refused`` is why it tells nothing of one (``profile.md``)."""
+    from breakeven import reading, traces
+    from breakeven.traffic import profile as traffic
+
+    read = trace if not isinstance(trace, (Path, str)) else traces.read(Path(trace))
+    possible, impossible = (None, {}) if deployment is None else without_the_impossible(deployment)
+    blocks = block_tokens or (reading.BLOCK_TOKENS if possible is None else possible.engine.block_size)
+    asked = traffic.Question(
+        window_s=window_s, block_tokens=blocks, partial=count_partial, drafts=replay, metrics=metrics, seed=_checked_seed(seed)
+    )
+    found = traffic.profile_of(read, asked, possible, refused)
+    return replace(found, warnings=(*warnings, *impossible.values(), *found.warnings))
+
+
+def simulate(
+    deployment: Deployment,
+    trace: Trace | Path | str | None = None,
+    *,
+    requests: int | None = None,
+    speed: float = 1.0,
+    duration_s: float | None = None,
+    replicas: int | None = None,
+    router: str = "round_robin",
+    policy: str = "fcfs",
+    static_batch: bool = False,
+    levers: Sequence[str] | str = (),
+    jobs: int | None = None,
+    seed: int = 0,
+    warnings: tuple[Message, ...] = (),
+    progress: Progress | None = None,
+) -> Simulation:
+    """A trace, or made-up requests of the workload, served step by step in the median world (``docs/guide/simulate.md``).
+
+    ``levers`` is ``"all"`` or names: every combination of them is run too, on the same arrivals and luck, over ``jobs`` processes.
+    """
+    from breakeven import traces
+    from breakeven.simulation import combinations, offered, processes, run
+
+    check_deployment(deployment)
+    cores = processes.usable_cores() if jobs is None else jobs
+    if cores < 1:
+        raise InputError("below_one", path="jobs", value=cores)
+    possible, refused = without_the_impossible(offered.with_replicas(deployment, replicas))
+    run.check(possible)
+    read = traces.read(Path(trace)) if isinstance(trace, (Path, str)) else trace
+    asked = offered.asked(requests=requests, speed=speed, duration_s=duration_s, router=router, policy=policy, seed=_checked_seed(seed))
+    scene = run.scene(possible, read, asked, static_batch=static_batch)
+    ran = run.run(possible, scene)
+    found = run.result(possible, read, scene, ran, (*warnings, *refused.values()))
+    if not levers or levers == "none":
+        return found
+    plan = _plan(possible, levers, seed, prefixes_known=scene.offered.prefixes.known != "unknown")
+    return replace(found, lattice=combinations.combinations(possible, scene, ran, plan, cores, progress))
+
+
+def _plan(d: Deployment, wanted: Sequence[str] | str, seed: int, *, prefixes_known: bool) -> Plan:
+    """The levers named, or all of them, each at the setting that :func:`advise` would choose."""
+    from breakeven import switching
+
+    names = list(levers()) if wanted == "all" else [wanted] if isinstance(wanted, str) else list(dict.fromkeys(wanted))
+    question, _ = _question(d, _middle(d, THRESHOLD, DRAWS), None, THRESHOLD, Draws(DRAWS, seed))
+    return switching.plan(d, [lever_named(name) for name in names], question, prefixes_known=prefixes_known)
 
 
 def _middle(d: Deployment, threshold: float, draws: int) -> Point:

@@ -34,11 +34,11 @@ def move(d: Deployment, axis: Axis, values: Array | float) -> Deployment:
     """The deployment at other values of one axis. ``batch`` pins it; ``request_rate`` solves each arm anew."""
     w = d.workload
     if axis == "batch":
-        return replace(d, workload=replace(w, batch=values, request_rate=None, concurrency=None))
+        return replace(d, workload=replace(w, batch=values, request_rate=None, concurrency=None, arrivals=None))
     if axis == "request_rate":
         return replace(d, workload=replace(w, request_rate=values, batch=None, concurrency=None, context_tokens=None))
     if axis == "prefix_hit_rate":
-        return replace(d, workload=replace(w, prefix_hit_rate=values))
+        return replace(d, workload=replace(w, prefix_hit_rate=values, reuse=None))
     if axis == "acceptance_length":
         k = d.engine.speculative.num_speculative_tokens if d.engine.speculative is not None else None
         return replace(d, workload=replace(w, acceptance=Acceptance(length=values, k=k)))

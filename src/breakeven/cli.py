@@ -5,14 +5,15 @@ import sys
 
 try:
     import os
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
-    from typing import Annotated, Any
+    from typing import Annotated
 
     import typer
 
     from breakeven import registry, streams
     from breakeven.command_line import language_of, one_of, translate, usage_line, without_language
+    from breakeven.deployment_options import Deployed, takes_deployment
     from breakeven.errors import BreakevenError, InputError
     from breakeven.messages import say, text
     from breakeven.verb import AsJson, Folders, InLanguage, Seed, ShowHelp
@@ -27,27 +28,6 @@ except KeyboardInterrupt:
 REFERENCE = "docs/reference"
 USAGE_EXIT = 2
 INTERRUPTED_EXIT = 130
-NOT_FIELDS = (
-    "ctx",
-    "file",
-    "launch",
-    "log",
-    "objective",
-    "threshold",
-    "draws",
-    "seed",
-    "as_json",
-    "markdown",
-    "lang",
-    "verbose",
-    "rules",
-    "explain",
-    "catalog_dirs",
-)
-
-
-Number = Annotated[str | None, typer.Option(metavar="NUMBER", show_default=False)]
-Switch = bool | None
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, add_help_option=False, pretty_exceptions_enable=False)
 
@@ -67,62 +47,14 @@ def root(
 
 
 @app.command(add_help_option=False)
+@takes_deployment
 def advise(
     ctx: typer.Context,
-    file: Annotated[str | None, typer.Argument(metavar="FILE", show_default=False)] = None,
-    model: Annotated[str | None, _option("--model", metavar="NAME|FILE")] = None,
-    hardware: Annotated[str | None, _option("--hardware", metavar="DEVICE[:COUNT]")] = None,
-    device_memory: Annotated[str | None, _option("--device-memory", metavar="SIZE")] = None,
-    launch: Annotated[str | None, _option("--launch", metavar="COMMAND")] = None,
-    log: Annotated[str | None, _option("--log", metavar="FILE")] = None,
-    calibration: Annotated[str | None, _option("--calibration", metavar="FILE")] = None,
-    engine: Annotated[str | None, _option("--engine", metavar="NAME")] = None,
-    engine_version: Annotated[str | None, _option("--engine-version", metavar="VERSION")] = None,
-    tensor_parallel_size: Annotated[str | None, _option("--tensor-parallel-size", "-tp", metavar="NUMBER")] = None,
-    pipeline_parallel_size: Annotated[str | None, _option("--pipeline-parallel-size", "-pp", metavar="NUMBER")] = None,
-    data_parallel_size: Annotated[str | None, _option("--data-parallel-size", "-dp", metavar="NUMBER")] = None,
-    enable_expert_parallel: Annotated[Switch, _option("--enable-expert-parallel/--no-enable-expert-parallel")] = None,
-    decode_context_parallel_size: Annotated[str | None, _option("--decode-context-parallel-size", "-dcp", metavar="NUMBER")] = None,
-    prefill_context_parallel_size: Annotated[str | None, _option("--prefill-context-parallel-size", "-pcp", metavar="NUMBER")] = None,
-    network_bytes_per_s: Annotated[str | None, _option("--network-bytes-per-s", metavar="BYTES/S")] = None,
-    prefill_count: Annotated[str | None, _option("--prefill-count", metavar="NUMBER")] = None,
-    prefill_tensor_parallel_size: Annotated[str | None, _option("--prefill-tensor-parallel-size", metavar="NUMBER")] = None,
-    prefill_device: Annotated[str | None, _option("--prefill-device", metavar="NAME")] = None,
-    transfer_bytes_per_s: Annotated[str | None, _option("--transfer-bytes-per-s", metavar="BYTES/S")] = None,
-    max_num_seqs: Number = None,
-    max_num_batched_tokens: Number = None,
-    max_model_len: Number = None,
-    dtype: Annotated[str | None, _option("--dtype", metavar="TYPE")] = None,
-    quantization: Annotated[str | None, _option("--quantization", "-q", metavar="METHOD")] = None,
-    kv_cache_dtype: Annotated[str | None, _option("--kv-cache-dtype", metavar="TYPE")] = None,
-    block_size: Number = None,
-    gpu_memory_utilization: Number = None,
-    enable_prefix_caching: Annotated[Switch, _option("--enable-prefix-caching/--no-enable-prefix-caching")] = None,
-    enable_chunked_prefill: Annotated[Switch, _option("--enable-chunked-prefill/--no-enable-chunked-prefill")] = None,
-    enforce_eager: Annotated[Switch, _option("--enforce-eager/--no-enforce-eager")] = None,
-    speculative: Annotated[str | None, _option("--speculative", "--speculative-config", metavar="JSON")] = None,
-    input_tokens: Annotated[str | None, _option("--input", metavar="TOKENS")] = None,
-    output_tokens: Annotated[str | None, _option("--output", metavar="TOKENS")] = None,
-    rate: Annotated[str | None, _option("--rate", metavar="REQ/S")] = None,
-    concurrency: Number = None,
-    batch: Number = None,
-    context: Annotated[str | None, _option("--context", metavar="TOKENS")] = None,
-    trace: Annotated[str | None, _option("--trace", metavar="FILE")] = None,
-    prefix_hit_rate: Annotated[str | None, _option("--prefix-hit-rate", metavar="SHARE")] = None,
-    acceptance: Annotated[str | None, _option("--acceptance", metavar="SHARE,SHARE,…")] = None,
-    acceptance_length: Annotated[str | None, _option("--acceptance-length", metavar="TOKENS")] = None,
-    acceptance_rate: Annotated[str | None, _option("--acceptance-rate", metavar="SHARE")] = None,
-    acceptance_alpha: Annotated[str | None, _option("--acceptance-alpha", metavar="SHARE")] = None,
-    task: Annotated[str | None, _option("--task", metavar="NAME")] = None,
-    slo_ttft: Annotated[str | None, _option("--slo-ttft", metavar="SECONDS")] = None,
-    slo_tpot: Annotated[str | None, _option("--slo-tpot", metavar="SECONDS")] = None,
-    price: Annotated[str | None, _option("--price", metavar="NUMBER")] = None,
-    currency: Annotated[str | None, _option("--currency", metavar="CODE")] = None,
+    deployed: Deployed,
     objective: Annotated[str | None, _option("--objective", metavar="METRIC")] = None,
     threshold: Annotated[str, typer.Option(metavar="SHARE", show_default=True)] = "0.10",
     draws: Annotated[str, typer.Option(metavar="NUMBER", show_default=True)] = "512",
     seed: Seed = "0",
-    catalog_dirs: Folders = None,
     explain: Annotated[str | None, _option("--explain", metavar="LEVER")] = None,
     rules: Annotated[bool, _option("--rules")] = False,
     verbose: Annotated[bool, _option("--verbose", "-v")] = False,
@@ -138,7 +70,7 @@ def advise(
     language, seeded = _language(ctx), _whole(seed, "--seed")
     one_of(objective, "--objective", api.OBJECTIVES)
     one_of(explain, "--explain", api.levers())
-    deployment, warnings = api.load(file=file, launch=launch, log=log, flags=_flags(ctx.params), catalog_dirs=catalog_dirs or ())
+    deployment, warnings = api.load(**deployed)
     drawn, pays_from = values.count(draws, "--draws"), values.number(threshold, "--threshold")
     if explain is not None:
         explained = api.explain(deployment, explain, objective=objective, threshold=pays_from, draws=drawn, seed=seeded)
@@ -213,33 +145,6 @@ def schema(
         raise InputError("no_reference_folder", path=str(folder))
     for name in document.PUBLISHED:
         streams.write_file(folder / name, json.render(document.json_schema(name)))
-
-
-def _flags(params: Mapping[str, Any]) -> dict[str, object]:
-    flags = {name: _spread(value) for name, value in params.items() if value is not None and name not in NOT_FIELDS}
-    if isinstance(speculative := flags.get("speculative"), str) and speculative.startswith("{"):
-        flags["speculative"] = _json(speculative, "--speculative")
-    return flags
-
-
-def _json(given: str, name: str) -> object:
-    import json
-
-    try:
-        return json.loads(given)
-    except (json.JSONDecodeError, RecursionError):
-        raise InputError("launch_json", path=name, value=given[:60]) from None
-
-
-def _spread(value: object) -> object:
-    """``mean=2000,p95=4000`` as the deployment file writes it; what is no such list stays as given."""
-    parts = [part.partition("=") for part in value.split(",")] if isinstance(value, str) and not value.startswith("{") else []
-    if not parts or not all(equals for _, equals, _ in parts):
-        return value
-    keys = [key.strip() for key, _, _ in parts]
-    if twice := [key for key in keys if keys.count(key) > 1]:
-        raise InputError("key_twice", value=value, name=twice[0])
-    return dict(zip(keys, (number for _, _, number in parts), strict=True))
 
 
 for _name in registry.names("verbs"):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 import numpy as np
 
-from breakeven import catalog
+from breakeven import catalog, schedule
 from breakeven.draws import Draws
 from breakeven.evaluator import Point
 from breakeven.judge import Arms
@@ -105,26 +105,33 @@ def batching_extras(a: Arms, middle: Point) -> Extras:
     return Extras(figures=figures, notes=tuple(notes))
 
 
-def extras(lever: str, a: Arms) -> Extras:
+def extras(lever: str, a: Arms, draws: Draws) -> Extras:
     """The extras of a lever; most have none."""
     if lever == "batching":
         return batching_extras(a, a.point_off)
-    return speculation_extras(a) if lever == "speculation" else Extras()
+    return speculation_extras(a, draws) if lever == "speculation" else Extras()
 
 
-def speculation_extras(a: Arms) -> Extras:
-    """The range of k that is as good as the best, and k by batch size as vLLM takes it."""
+def speculation_extras(a: Arms, draws: Draws) -> Extras:
+    """The range of k that is as good as the best, and k by batch size as vLLM takes it; with a trace how sure each border is."""
     method = speculation.parse(a.setting).method
     best, (low, high) = speculation.best_k(a.off, method)
-    steps = speculation.schedule(a.off, method, min(int(np.median(a.point_off.cap)), LARGEST_SCHEDULED))
-    schedule = (
+    figures: dict[str, object] = {"best_k": best, "k_range": [low, high]}
+    found = schedule.stretches(a.off, method, draws, a.sigma) if a.off.workload.trace is not None else ()
+    steps = [[one.first, one.to, one.k] for one in found]
+    if found:
+        figures["k_by_batch"] = [asdict(one) for one in found]
+    else:
+        steps = speculation.schedule(a.off, method, min(int(np.median(a.point_off.cap)), LARGEST_SCHEDULED))
+    as_set = (
         json.dumps({"num_speculative_tokens": max(k for _, _, k in steps), "num_speculative_tokens_per_batch_size": steps})
         if a.off.engine.name == "vllm"
         else None
     )
+    as_set = schedule.setting(found, a.off) if found else as_set
     told = ", ".join(f"{lo}–{hi}: k={k}" for lo, hi, k in steps)
     if low < high:
         note = Message("lever.spec_k_range", {"best": best, "low": low, "high": high, "schedule": told})
     else:
         note = Message("lever.spec_k_best", {"best": best, "schedule": told})
-    return Extras(figures={"best_k": best, "k_range": [low, high]}, notes=(note,), schedule=schedule)
+    return Extras(figures=figures, notes=(note,), schedule=as_set)

@@ -8,13 +8,14 @@ from math import isfinite
 from typing import Any, Literal
 
 import numpy as np
+from msgspec import UNSET, UnsetType
 
 from breakeven import advice as a
 from breakeven import document as d
 from breakeven import support
 from breakeven.lever import versions
 from breakeven.messages import Message, say, text
-from breakeven.phrasing import DOES_NOT_FIT, asked, boundary_words, headline, lever_title, operating_sentence, pays_where
+from breakeven.phrasing import DOES_NOT_FIT, asked, boundary_words, headline, lever_title, operating_sentence, over_time_words, pays_where
 from breakeven.spec.calibration import Calibration
 from breakeven.spec.deployment import Deployment
 from breakeven.spec.hardware import Device
@@ -151,7 +152,12 @@ def _point(advice: a.Advice, language: Language) -> d.OperatingPoint:
         prefill_pool=d.PrefillPool(**plain(point.prefill_pool, language)) if point.prefill_pool is not None else None,
         intervals={name: _interval(interval) for name, interval in intervals.items()},
         sentence=operating_sentence(advice, language),
+        batch_over_time=_over_time(point.batch_over_time, language),
     )
+
+
+def _over_time(found: a.BatchOverTime | None, language: Language) -> d.BatchOverTime | UnsetType:
+    return UNSET if found is None else d.BatchOverTime(**plain(found, language), sentence=over_time_words(found, language))
 
 
 def _ledgers(advice: a.Advice) -> d.Ledgers:
@@ -301,7 +307,7 @@ def compose(advice: a.Advice, language: Language = "en") -> d.Document:
     return d.Document(
         language=language,
         title=d.Title(deployment=headline(deployment, language), workload=asked(deployment, language)),
-        deployment=plain(deployment, language) | {"replicas": deployment.replicas},
+        deployment=_deployment(deployment, language),
         provenance=dict(deployment.provenance),
         inputs=[
             d.Input(path=path, value=_input(deployment, path, language), provenance=source)
@@ -322,6 +328,15 @@ def compose(advice: a.Advice, language: Language = "en") -> d.Document:
         draws=advice.draws,
         seed=advice.seed,
     )
+
+
+def _deployment(deployment: Deployment, language: Language) -> dict[str, Any]:
+    """The deployment as JSON; what a trace tells of arrivals and reuse stands in it where it is known."""
+    told: dict[str, Any] = plain(deployment, language) | {"replicas": deployment.replicas}
+    for name in ("arrivals", "reuse"):
+        if getattr(deployment.workload, name) is None:
+            del told["workload"][name]
+    return told
 
 
 def _line(line: a.Line, language: Language) -> d.Line:

@@ -25,6 +25,8 @@ class Demand:
     input_tokens: Array | float | None
     output_tokens: Array | float | None
     context_tokens: Array | float
+    running_prompt_tokens: Array | float
+    """Prompt of a decoding sequence, E[IO]/E[O]: long outputs are met more often, with their prompts; 0 where no prompt is stated."""
     new_tokens: Array | float
     attention_input: Array | float
     """E[I²]/E[I]: the prompt length whose attention per token is the mean one."""
@@ -73,6 +75,7 @@ def demand(d: Deployment, draws: Draws) -> Demand:
         input_tokens=prompt,
         output_tokens=output,
         context_tokens=context,
+        running_prompt_tokens=prompt * cross if prompt is not None else 0.0,
         new_tokens=new,
         attention_input=attention_input,
         hit_rate=hit,

@@ -9,12 +9,14 @@ from collections.abc import Mapping
 from typing import Any, Final, Literal
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from breakeven.advice import Axis, LimitedBy, Verdict
 from breakeven.backtest_document import BACKTEST_SCHEMA, BacktestDocument
 from breakeven.calibrate_document import CALIBRATE_SCHEMA, CalibrateDocument
 from breakeven.catalog_document import CATALOG_SCHEMA, CatalogDocument
+from breakeven.profile_document import PROFILE_SCHEMA, ProfileDocument
+from breakeven.simulate_document import SIMULATION_SCHEMA, SimulationDocument
 
 SCHEMA: Final = "breakeven.advice/1"
 EXPLANATION_SCHEMA: Final = "breakeven.explanation/1"
@@ -57,6 +59,24 @@ class PrefillPool(Struct, frozen=True, kw_only=True):
     max_request_rate_per_s: float
 
 
+class BatchOverTime(Struct, frozen=True, kw_only=True):
+    """Sequences decoding together on one replica, as a distribution over time: where a trace's rate varies."""
+
+    p10: float
+    p50: float
+    p90: float
+    seen_by_a_token: float
+    """The batch in which the mean token is made: by tokens, not by time."""
+    share_below_four: float
+    saturated_share: float
+    """Share of time in windows that ask for more than can be served."""
+    windows: int
+    window_s: float
+    groups: int
+    """Groups of windows over which figures and gains are averaged."""
+    sentence: str
+
+
 class OperatingPoint(Struct, frozen=True, kw_only=True):
     """Where the deployment stands: times of one replica, rates of all replicas. What does not fit has no times and no rates."""
 
@@ -79,6 +99,8 @@ class OperatingPoint(Struct, frozen=True, kw_only=True):
     """Of disaggregated serving; the rest of the document is then of the decode pool."""
     intervals: dict[str, Interval]
     sentence: str
+    batch_over_time: BatchOverTime | UnsetType = UNSET
+    """Absent where the rate does not vary."""
 
 
 class Memory(Struct, frozen=True, kw_only=True):
@@ -338,6 +360,8 @@ PUBLISHED: Mapping[str, tuple[str, type[Struct]]] = {
     "catalog-1.schema.json": (CATALOG_SCHEMA, CatalogDocument),
     "backtest-1.schema.json": (BACKTEST_SCHEMA, BacktestDocument),
     "calibrate-1.schema.json": (CALIBRATE_SCHEMA, CalibrateDocument),
+    "profile-1.schema.json": (PROFILE_SCHEMA, ProfileDocument),
+    "simulation-1.schema.json": (SIMULATION_SCHEMA, SimulationDocument),
 }
 """File of ``docs/reference`` to the document whose schema it holds."""
 

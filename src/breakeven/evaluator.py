@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
@@ -12,13 +13,17 @@ from breakeven.draws import MEDIAN, Draws
 from breakeven.efficiencies import Efficiencies, prior, table
 from breakeven.ledger import draft, prefill
 from breakeven.ledger.curves import with_curves
-from breakeven.ledger.room import Room, room
+from breakeven.ledger.room import Room, prompt_room_tokens, room
 from breakeven.ledger.shard import Shard, shard
 from breakeven.ledger.step import StepCost, step_cost, step_time
+from breakeven.rate_groups import RateGroups, grouped, mixed, varies, within_window
 from breakeven.spec.deployment import Deployment
-from breakeven.stats import Array, Flags
+from breakeven.stats import Array, Flags, median
 
 TTFT_STEPS = 3
+HIT_STEPS = 4
+MANY = 128
+"""Points from which the groups of a varying rate are solved one by one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +69,8 @@ class Point:
     """The prefill pool, where prompts have devices of their own."""
     prompt_wait_s: Array | float
     """Mean wait of a prompt for a place in the prefill pool, in an open loop."""
+    rate_groups: RateGroups | None = None
+    """The rates of an open loop one by one, where they vary."""
 
     @property
     def fitting(self) -> Flags:
@@ -101,6 +108,9 @@ class Setting:
     tau: Array | float
     cap: Array
     factor: Array | float
+    """On the roofline's time of a step."""
+    prompt_factor: Array | float
+    """And on that of a prompt."""
     prompts: Prompts
     pool: pools.Pool | None
 
@@ -139,6 +149,7 @@ class Solved:
     ttft_s: Array | None
     top_rate: Array
     prompt_wait_s: Array | float = 0.0
+    rate_groups: RateGroups | None = None
 
 
 def acceptance_known(d: Deployment) -> bool:
@@ -161,10 +172,24 @@ def curve(d: Deployment, context_tokens: Array | float, draws: Draws) -> accepta
 
 def evaluate(d: Deployment, draws: Draws = MEDIAN, *, noise: Noise | None = None, exact: bool = True) -> Point:
     """One operating point; arrays in a field, or draws, give arrays out. ``exact`` False takes the fast form of the open loop."""
+    d = _with_hits(d, draws, noise)
     setting = prepare(d, draws, noise or Noise())
     solvers = {"closed": _closed, "pinned": _pinned}
     solver = solvers.get(setting.demand.mode)
     return _point(setting, _open(setting, exact=exact) if solver is None else solver(setting))
+
+
+def _with_hits(d: Deployment, draws: Draws, noise: Noise | None) -> Deployment:
+    """The hit rate that a trace's reuse curve has at the room which running sequences leave to prompts: damped, each sets the other."""
+    w = d.workload
+    if w.reuse is None or not d.engine.enable_prefix_caching:
+        return d
+    hits: Array | float = np.asarray(0.0 if w.prefix_hit_rate is None else np.median(np.asarray(median(w.prefix_hit_rate))))
+    for _ in range(HIT_STEPS):
+        point = evaluate(replace(d, workload=replace(w, prefix_hit_rate=hits, reuse=None)), draws, noise=noise, exact=False)
+        kept = prompt_room_tokens(point.room, point.batch / point.cost.ranks, point.demand.running_prompt_tokens)
+        hits = 0.5 * hits + 0.5 * np.interp(kept, w.reuse.capacity_tokens, w.reuse.hit_rates)
+    return replace(d, workload=replace(w, prefix_hit_rate=np.asarray(hits), reuse=None))
 
 
 def prepare(d: Deployment, draws: Draws, noise: Noise) -> Setting:
@@ -174,8 +199,6 @@ def prepare(d: Deployment, draws: Draws, noise: Noise) -> Setting:
     rows = spec.rows if spec is not None else 1
     accepted = curve(d, load.context_tokens, draws)
     space = room(d, s, tokens_held(load, d.engine.kv_reserve == "whole"))
-    plain = step_cost(s, e, d.engine.name, load.context_tokens, rows, context_deviation=context_deviation(load, d.workload))
-    cost = draft.with_speculation(plain, d, s, e, load.context_tokens)
     kept = 1.0 + (e.prefix_bookkeeping if d.engine.enable_prefix_caching else 0.0)
     told = corrected.factors(d, e, load, draws, _in_flight(d, load))
     offset = kept * told.step
@@ -184,15 +207,23 @@ def prepare(d: Deployment, draws: Draws, noise: Noise) -> Setting:
         demand=load,
         shard=s,
         efficiencies=e,
-        cost=with_curves(cost, d, s, e, draws, load.context_tokens),
+        cost=priced(d, s, e, draws, load.context_tokens, context_deviation(load, d.workload)),
         room=space,
         rows=rows,
         tau=acceptance.tokens_per_round(accepted, spec.num_speculative_tokens) if accepted is not None and spec is not None else 1.0,
         cap=np.maximum(np.floor(np.minimum(float(d.engine.max_num_seqs * s.layout.ranks), space.fits_sequences)), 1.0),
         factor=offset * noise.step,
+        prompt_factor=offset * noise.prefill,
         prompts=_prompts(d, s, e, load, offset * noise.prefill, told.first_token),
         pool=pools.pool(d, s, load, offset * noise.prefill, draws),
     )
+
+
+def priced(d: Deployment, s: Shard, e: Efficiencies, draws: Draws, context_tokens: Array | float, deviation: Array | float) -> StepCost:
+    """The price of a step at a mean context: the roofline, what a round of speculation adds, and what was measured over it."""
+    rows = d.engine.speculative.rows if d.engine.speculative is not None else 1
+    plain = step_cost(s, e, d.engine.name, context_tokens, rows, context_deviation=deviation)
+    return with_curves(draft.with_speculation(plain, d, s, e, context_tokens), d, s, e, draws, context_tokens)
 
 
 def _in_flight(d: Deployment, load: Demand) -> Array | float | None:
@@ -221,12 +252,50 @@ def _prompts(d: Deployment, s: Shard, e: Efficiencies, load: Demand, factor: Arr
     return Prompts(alone_s=alone, interference_s=taken / (s.pipeline_parallel * ranks), residual=residual)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Served:
+    """An open loop at one rate or several: TTFT without the waits, and the wait for a place in the prefill pool."""
+
+    found: steady.Steady
+    first_token_s: Array
+    prompt_wait_s: Array | float
+
+
 def _open(x: Setting, *, exact: bool) -> Solved:
+    """An open loop at its rate, or at each of its rates where they vary."""
+    rates, rate = x.deployment.workload.arrivals, 0.0 if x.demand.rate is None else x.demand.rate
+    top = steady.max_request_rate(x.step(x.cap), x.tau, x.output, x.cap, x.prompts.interference_s)
+    if x.pool is not None:
+        top = np.minimum(top, x.pool.max_rate / x.deployment.replicas)
+    if rates is None or not varies(rates):
+        one = _open_at(x, rate, exact=exact)
+        waited = one.first_token_s if x.pool is None else one.first_token_s + one.prompt_wait_s
+        return Solved(found=one.found, ttft_s=waited + one.found.wait_s, top_rate=top, prompt_wait_s=one.prompt_wait_s)
+    base = np.broadcast_shapes(*(np.shape(value) for value in (rate, top, x.output, x.tau)))
+    factors, weights = grouped(rates, len(base))
+    if exact and int(np.prod(base)) >= MANY:
+        # The busiest group's states are many: each of many draws is summed over its own group's alone.
+        each = stacked([_open_at(x, factor * rate, exact=exact) for factor in rates.factors])
+    else:
+        each = _open_at(x, factors * rate, exact=exact)
+    found, ttft, groups = mixed(rates, each.found, rate, top, each.first_token_s, x.output)
+    wait = (weights * factors * within_window(np.asarray(each.prompt_wait_s), factors * rate, rates.window_s)).sum(axis=0)
+    return Solved(found=found, ttft_s=ttft + wait + found.wait_s, top_rate=top, prompt_wait_s=wait, rate_groups=groups)
+
+
+def stacked(groups: Sequence[Served]) -> Served:
+    """Groups solved one by one as arrays with the groups along a new leading axis."""
+    found = {f.name: np.stack([getattr(one.found, f.name) for one in groups]) for f in fields(steady.Steady)}
+    waits = [np.broadcast_to(np.asarray(one.prompt_wait_s, dtype=float), one.first_token_s.shape) for one in groups]
+    first = np.stack([one.first_token_s for one in groups])
+    return Served(found=steady.Steady(**found), first_token_s=first, prompt_wait_s=np.stack(waits))
+
+
+def _open_at(x: Setting, asked: Array | float, *, exact: bool) -> Served:
     """Poisson arrivals; TTFT by the closed-loop form among the requests an arrival finds, N = λ·(TTFT + D) (Little)."""
     solver = steady.open_loop if exact else steady.fast_open_loop
-    rate = 0.0 if x.demand.rate is None else x.demand.rate
     limit: Array | float = np.inf if x.pool is None else x.pool.max_rate / x.deployment.replicas
-    asked, rate = rate, np.minimum(rate, limit) if x.pool is not None else rate
+    rate = np.minimum(asked, limit) if x.pool is not None else asked
     # A calibration's candidates may be in the step alone: the solvers take their shape from the cap.
     cap = np.broadcast_to(x.cap, np.broadcast_shapes(np.shape(x.cap), np.shape(x.step(x.cap))))
     found = solver(x.step, x.tau, rate, x.output, cap, x.prompts.interference_s)
@@ -236,13 +305,11 @@ def _open(x: Setting, *, exact: bool) -> Solved:
     for _ in range(TTFT_STEPS):
         ttft = x.prompt(step_s, others, decode / (decode + ttft + 1e-12))
         others = np.where(found.saturated, found.batch, found.request_rate * (ttft + decode))
-    top = steady.max_request_rate(x.step(x.cap), x.tau, x.output, x.cap, x.prompts.interference_s)
     if x.pool is None:
-        return Solved(found=found, ttft_s=ttft + found.wait_s, top_rate=top)
+        return Served(found=found, first_token_s=ttft, prompt_wait_s=0.0)
     over = np.asarray(asked) >= limit
     found = replace(found, saturated=found.saturated | over, wait_s=np.where(over, np.inf, found.wait_s))
-    wait = x.pool.wait_s(np.asarray(rate) * x.deployment.replicas)
-    return Solved(found=found, ttft_s=ttft + wait + found.wait_s, top_rate=np.minimum(top, limit), prompt_wait_s=wait)
+    return Served(found=found, first_token_s=ttft, prompt_wait_s=x.pool.wait_s(np.asarray(rate) * x.deployment.replicas))
 
 
 def _closed(x: Setting) -> Solved:
@@ -305,4 +372,5 @@ def _point(x: Setting, solved: Solved) -> Point:
         time_factor=x.factor,
         pool=x.pool,
         prompt_wait_s=solved.prompt_wait_s,
+        rate_groups=solved.rate_groups,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import inf, log
 
-from breakeven.advice import Advice, Boundary, LeverAdvice, PrefillPool
+from breakeven.advice import Advice, BatchOverTime, Boundary, LeverAdvice, PrefillPool
 from breakeven.catalog import engine_title
 from breakeven.messages import say
 from breakeven.spec.deployment import Deployment
@@ -127,6 +127,22 @@ def operating_sentence(advice: Advice, language: str) -> str:
     if point.saturated:
         sentence = say("report.saturated", language, sentence=sentence, rate=point.max_request_rate_per_s)
     return sentence
+
+
+def over_time_words(found: BatchOverTime, language: str) -> str:
+    """How the batch is spread over time, and over what the figures are averaged."""
+    key = "report.batch_over_time_saturated" if found.saturated_share > 0.0 else "report.batch_over_time"
+    return say(
+        key,
+        language,
+        low=number_text(found.p10),
+        high=number_text(found.p90),
+        token=number_text(found.seen_by_a_token),
+        few=found.share_below_four,
+        share=found.saturated_share,
+        windows=found.windows,
+        window=found.window_s,
+    )
 
 
 def pool_words(pool: PrefillPool, language: str) -> str:

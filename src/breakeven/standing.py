@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from breakeven.advice import Best, Interval, OperatingPoint, PrefillPool
+from breakeven.advice import BatchOverTime, Best, Interval, OperatingPoint, PrefillPool
 from breakeven.catalog import engine_title
 from breakeven.efficiencies import is_eager, level, shipped_rows
 from breakeven.evaluator import Point
@@ -12,6 +12,7 @@ from breakeven.judge import interval
 from breakeven.ledger.bandwidth import amortised_bytes_per_token
 from breakeven.levers.speculation import with_owner
 from breakeven.messages import Message
+from breakeven.occupancy import occupancy_of
 from breakeven.sheet import uncertain_quantities
 from breakeven.spec import parallel
 from breakeven.spec.deployment import Deployment
@@ -83,6 +84,26 @@ def operating_point(p: Point, middle: Point, d: Deployment) -> OperatingPoint:
         tokens_per_round=float(np.median(middle.tau)),
         replicas=d.replicas,
         prefill_pool=prefill_pool(middle),
+        batch_over_time=batch_over_time(d, middle),
+    )
+
+
+def batch_over_time(d: Deployment, middle: Point) -> BatchOverTime | None:
+    """The batch as a distribution, where the rate of an open loop varies."""
+    rates, groups = d.workload.arrivals, middle.rate_groups
+    if rates is None or groups is None:
+        return None
+    found = occupancy_of(d, np.ravel(groups.factors), np.ravel(groups.weights))
+    return BatchOverTime(
+        p10=found.quantile(0.1),
+        p50=found.quantile(0.5),
+        p90=found.quantile(0.9),
+        seen_by_a_token=found.seen_by_a_token,
+        share_below_four=found.few,
+        saturated_share=found.saturated,
+        windows=rates.windows,
+        window_s=rates.window_s,
+        groups=len(rates.factors),
     )
 
 
@@ -123,6 +144,7 @@ def warnings(d: Deployment, p: Point) -> tuple[Message, ...]:
     found = list(d.model.remarks)
     if p.demand.mode == "open" and p.ttft_s is not None and p.fits:
         found.append(Message("judge.warn_open_ttft", {}))
+    found += _of_the_windows(p)
     if is_eager(d.engine):
         found.append(Message("judge.warn_eager", {}))
     found += _of_the_device(d)
@@ -146,6 +168,20 @@ def warnings(d: Deployment, p: Point) -> tuple[Message, ...]:
             Message("judge.warn_batch_does_not_fit", {"batch": float(np.max(p.demand.batch)), "fits": float(np.min(p.room.fits_sequences))})
         )
     return (*found, *_wire_warnings(d, p), *_cut_warnings(d))
+
+
+def _of_the_windows(p: Point) -> list[Message]:
+    """Where the windows of a varying rate do not stand for themselves: a queue spills over, or requests stay longer than one."""
+    if p.rate_groups is None or not p.fits or bool(np.median(p.saturated)):
+        return []
+    found, window = [], p.rate_groups.window_s
+    share = float(np.median(p.rate_groups.saturated_share))
+    if share > 0.0:
+        values = {"share": share, "window": window, "wait": float(np.median(p.rate_groups.spill_s))}
+        found.append(Message("judge.warn_windows_saturated", values))
+    if p.e2e_s is not None and float(np.median(p.e2e_s)) > window:
+        found.append(Message("judge.warn_windows_short", {"stay": float(np.median(p.e2e_s)), "window": window}))
+    return found
 
 
 def _wire_warnings(d: Deployment, p: Point) -> tuple[Message, ...]:

@@ -15,6 +15,8 @@ from breakeven.spec.deployment import Deployment
 from breakeven.stats import Array
 
 CLOSES = 1e-6
+HALF = 0.5
+"""Share of requests that wait for a place from which the cap or the pool is said to limit, where the rate varies."""
 FULL = 0.98
 """Use of the prefill pool from which it is what limits a closed loop, whose clients never fill it altogether."""
 
@@ -84,6 +86,8 @@ def limited_by(p: Point) -> LimitedBy:
     if p.demand.mode == "closed":
         clients = float(np.median(p.demand.clients if p.demand.clients is not None else 0.0))
         return "concurrency" if clients <= cap else by_cap
+    if p.rate_groups is not None and not bool(np.median(p.saturated)):
+        return by_cap if float(np.median(p.rate_groups.waiting_share)) >= HALF else "demand"
     waits = float(np.median(np.where(p.saturated, 1.0, p.wait_s / np.maximum(p.tpot_s, 1e-12)))) >= 1.0
     return by_cap if waits else "demand"
 

@@ -95,6 +95,32 @@ def open_loop(
     tau, rate, output, cap, interference_s = np.broadcast_arrays(
         *(np.asarray(x, dtype=float) for x in (tau, rate, output, cap, interference_s))
     )
+    c = chain(step, tau, rate, output, cap, interference_s)
+    batch = ((c.mass * c.running).sum(axis=0) + c.beyond_running) / c.total
+    queue = ((c.mass * (c.whole - c.running)).sum(axis=0) + c.beyond_queue) / c.total
+    return _finish(step, tau, c.served, output, c.cap, interference_s, c.saturated, np.minimum(batch, c.cap), queue)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chain:
+    """The birth–death chain: masses not yet divided by ``total``, of the states 1 to the last looked at and of those beyond."""
+
+    cap: Array
+    served: Array
+    saturated: Flags
+    whole: Array
+    """The states, along the leading axis."""
+    running: Array
+    mass: Array
+    idle: Array
+    beyond: Array
+    beyond_running: Array
+    beyond_queue: Array
+    total: Array
+
+
+def chain(step: Step, tau: Array, rate: Array, output: Array, cap: Array, interference_s: Array) -> Chain:
+    """The chain of :func:`open_loop`, over arrays of one shape."""
     cap = np.maximum(cap, 1.0)
     limit = max_request_rate(step(cap), tau, output, cap, interference_s)
     fast = fast_open_loop(step, tau, rate, output, cap, interference_s)
@@ -109,10 +135,42 @@ def open_loop(
     top = np.maximum(log_mass.max(axis=0), 0.0)
     mass = np.exp(log_mass - top)
     beyond, beyond_running, beyond_queue = _tail(mass[-1], np.minimum(np.exp(log_ratio[-1]), 1 - 1e-9), float(most), cap)
-    total = np.exp(-top) + mass.sum(axis=0) + beyond
-    batch = ((mass * running).sum(axis=0) + beyond_running) / total
-    queue = ((mass * (whole - running)).sum(axis=0) + beyond_queue) / total
-    return _finish(step, tau, served, output, cap, interference_s, saturated, np.minimum(batch, cap), queue)
+    return Chain(
+        cap=cap,
+        served=served,
+        saturated=saturated,
+        whole=whole,
+        running=running,
+        mass=mass,
+        idle=np.exp(-top),
+        beyond=beyond,
+        beyond_running=beyond_running,
+        beyond_queue=beyond_queue,
+        total=np.exp(-top) + mass.sum(axis=0) + beyond,
+    )
+
+
+def occupancy(
+    step: Step, tau: Array | float, rate: Array, output: Array | float, cap: Array | float, interference_s: Array | float
+) -> tuple[Array, Array]:
+    """How many decode together: 0 … most, and the share of time of each, shape (most + 1, rates).
+
+    π of :func:`open_loop` by the number running. What lies beyond the last state looked at is counted there: at the cap it runs no more.
+    """
+    tau, rate, output, cap, interference_s = np.broadcast_arrays(
+        *(np.atleast_1d(np.asarray(x, dtype=float)) for x in (tau, rate, output, cap, interference_s))
+    )
+    c = chain(step, tau, rate, output, cap, interference_s)
+    last = np.where(c.saturated, c.cap, np.minimum(c.cap, float(c.whole.max()))).astype(np.int64)
+    share = np.zeros((int(last.max()) + 1, len(rate)))
+    columns = np.arange(len(rate))
+    places = np.minimum(c.running, last).astype(np.int64)
+    np.add.at(share, (places, np.broadcast_to(columns, places.shape)), c.mass / c.total)
+    share[0] += c.idle / c.total
+    np.add.at(share, (last, columns), c.beyond / c.total)
+    share[:, c.saturated] = 0.0
+    share[last[c.saturated], columns[c.saturated]] = 1.0
+    return np.arange(len(share), dtype=float), share
 
 
 def _tail(last: Array, ratio: Array, most: float, cap: Array) -> tuple[Array, Array, Array]:

@@ -21,7 +21,16 @@ PLAIN = {
     "≥": ">=",
     "─": "-",
     "█": "#",
+    "▓": "=",
+    "▒": "-",
     "░": ".",
+    "▁": "_",
+    "▂": ".",
+    "▃": "-",
+    "▄": "-",
+    "▅": "=",
+    "▆": "=",
+    "▇": "+",
     "·": "|",
     "▼": "v",
     "→": "->",
@@ -84,6 +93,11 @@ def write_out(words: str) -> None:
 def is_terminal() -> bool:
     """Whether people read stdout as it comes."""
     return sys.stdout is not None and sys.stdout.isatty()
+
+
+def talks_to_a_terminal() -> bool:
+    """Whether people see what is told on stderr."""
+    return sys.stderr is not None and sys.stderr.isatty()
 
 
 def silence(stream: TextIO) -> None:

@@ -44,7 +44,8 @@ class TestSpeculation:
         assert "engine.speculative" in refusal({}, flags={**FLAGS, "speculative": "ngram:5"})
 
     def test_tails_are_kept_apart_from_means(self) -> None:
-        assert resolve_table(changed("slo.ttft_p99_s", 2.0)).deployment.slo == Slo(ttft_s=1.0, tpot_s=0.05, tails=("ttft_p99_s",))
+        slo = resolve_table(changed("slo.ttft_p99_s", 2.0)).deployment.slo
+        assert slo == Slo(ttft_s=1.0, tpot_s=0.05, tails=("ttft_p99_s",), tail_limits_s=(2.0,))
 
 
 def test_a_device_without_bf16_computes_in_fp16_and_it_is_said() -> None:

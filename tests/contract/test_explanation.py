@@ -20,7 +20,7 @@ from breakeven.spec.disaggregation import Disaggregation, PrefillPool
 from breakeven.spec.engine import Engine, Speculative
 from breakeven.spec.model import Model
 from breakeven.spec.parallel import layout
-from breakeven.spec.workload import Acceptance, Workload
+from breakeven.spec.workload import Acceptance, ArrivalRates, Workload
 from breakeven.words import line_value
 
 UNITS = {
@@ -59,12 +59,15 @@ def of(model: Model, workload: dict[str, float]) -> Deployment:
     return Deployment(model=model, hardware=api.hardware("h100-sxm", 1), engine=Engine(version="0.30"), workload=Workload(**workload))
 
 
+WINDOWS = ArrivalRates(factors=(0.2, 0.8, 5.2), weights=(0.4, 0.5, 0.1), window_s=60.0, windows=60, spill=((1.0, 60.0), (5.2, 0.0)))
 CLOSED = {"input_tokens": 2000.0, "output_tokens": 300.0, "concurrency": 48.0, "prefix_hit_rate": 0.3}
 DRAFTED = {"speculative": Speculative(method="eagle3", num_speculative_tokens=3)}
 WHOLE = {"enable_expert_parallel": True}
 POOLS = Disaggregation(prefill=PrefillPool(count=8, tensor_parallel_size=4), transfer_bytes_per_s=40e9)
 DEPLOYMENTS = {
     "open": build("llama-3.1-8b", "h100-sxm", engine={}, **OPEN),
+    "windows": build("llama-3.1-8b", "h100-sxm", engine={}, arrivals=WINDOWS, **OPEN),
+    "bursts": build("llama-3.1-8b", "h100-sxm", engine={"max_num_seqs": 16}, arrivals=WINDOWS, **OPEN),
     "saturated": build("llama-3.1-8b", "l4", engine={"max_num_seqs": 8}, **{**OPEN, "request_rate": 9.0}),
     "closed": build("llama-3.1-70b", "h100-sxm", engine={"tensor_parallel_size": 4, "max_num_seqs": 32}, **CLOSED),
     "pinned": build("gemma-2-9b", "a100-sxm-80", engine={}, batch=32.0, context_tokens=6000.0),

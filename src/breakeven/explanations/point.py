@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from breakeven.advice import Line
-from breakeven.arithmetic import line, middle, number, span
+from breakeven.arithmetic import added, line, middle, number, span
 from breakeven.draws import MEDIAN
 from breakeven.evaluator import Point, curve, evaluate
 from breakeven.ledger.step import step_time
 from breakeven.pools import Pool
+from breakeven.rate_groups import RateGroups
 from breakeven.spec.deployment import Deployment
+from breakeven.stats import Array
+
+SEEN_S = 1e-8
+"""A time below this is shown as nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,10 +75,31 @@ def batch_lines(p: Point, d: Deployment) -> list[Line]:
         return [_closed_batch(p, m)]
     if middle(p.saturated):
         return [line("b", "operating_point.b", "b_cap", number(m.cap), m.batch, "number")]
+    if p.rate_groups is not None:
+        return [_batch_of_groups(p, p.rate_groups, m)]
     chain = f"λ {number(m.rate)}/s, O {number(m.output)}, τ {number(m.tau)}, ρ {number(m.share)}, cap {number(m.cap)}, "
     chain += f"t_step(1) {span(step_at(p, 1.0))}, t_step({number(m.batch)}) {span(m.step_s)}"
     formula = "Σ min(i, cap)·π_i with π_i ∝ Π over j ≤ i of λ·O·t_step(j)/(j·τ·(1 − ρ))"
     return [line("b", "operating_point.b", formula, chain, m.batch, "number"), _fast(d)]
+
+
+def _batch_of_groups(p: Point, groups: RateGroups, m: Median) -> Line:
+    """The mean over groups of windows; one that asks for more than λ_max runs the full batch for longer."""
+    most = middle(p.max_request_rate) / p.replicas
+    stretched = np.ravel(groups.batch) * np.maximum(
+        np.ravel(groups.factors) * m.rate / most, np.where(np.ravel(groups.saturated), 1.0, 0.0)
+    )
+    each = np.where(np.ravel(groups.saturated), stretched, np.ravel(groups.batch))
+    numbers = added(f"{number(w)}·{number(b)}" for w, b in zip(np.ravel(groups.weights), each, strict=True))
+    return line("b", "operating_point.b", "Σ w_i·b(λ_i)", numbers, m.batch, "number")
+
+
+def _over_groups(groups: RateGroups, values: Array) -> str:
+    """Values by groups, in proportion to their requests."""
+    shares = np.ravel(groups.weights * groups.factors)
+    return added(
+        f"{number(share)}·{span(value if value >= SEEN_S else 0.0)}" for share, value in zip(shares, np.ravel(values), strict=True)
+    )
 
 
 def _fast(d: Deployment) -> Line:
@@ -132,6 +160,8 @@ def _first_token(p: Point, m: Median) -> list[Line]:
     if m.wait_s == float("inf"):
         return [line("TTFT", "operating_point.ttft", "without bound: the queue grows", "", p.ttft_s, "time")]
     e, ranks = p.efficiencies, p.shard.layout.ranks
+    if p.rate_groups is not None:
+        return _first_token_of_groups(p, p.rate_groups, m)
     if p.pool is not None:
         return _first_token_of_pools(p, p.pool, m)
     whole = m.decode_s + m.ttft_s
@@ -149,6 +179,17 @@ def _first_token(p: Point, m: Median) -> list[Line]:
         *found,
         *_waits(p, m),
         line("TTFT", "operating_point.ttft", "TTFT₀ + wait", f"{span(m.ttft_s)} + {span(m.wait_s)}", p.ttft_s, "time"),
+    ]
+
+
+def _first_token_of_groups(p: Point, groups: RateGroups, m: Median) -> list[Line]:
+    """TTFT of a varying rate: by requests over its groups, and what overloaded windows leave waiting."""
+    served, waits = _over_groups(groups, groups.first_token_s), _over_groups(groups, groups.wait_s)
+    total = f"{span(m.ttft_s)} + {span(p.prompt_wait_s)} + {span(m.wait_s)}"
+    return [
+        line("TTFT₀", "operating_point.ttft_served", "Σ w_i·f_i·TTFT₀(λ_i)", served, m.ttft_s, "time"),
+        line("wait", "operating_point.wait", "Σ w_i·f_i·wait(λ_i) + spill", f"{waits} + {span(groups.spill_s)}", m.wait_s, "time"),
+        line("TTFT", "operating_point.ttft", "TTFT₀ + pool wait + wait", total, p.ttft_s, "time"),
     ]
 
 

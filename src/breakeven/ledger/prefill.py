@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from breakeven.efficiencies import Efficiencies
-from breakeven.ledger import compute, experts, wire
+from breakeven.ledger import compute, experts, memory, wire
 from breakeven.ledger.shard import Shard
 from breakeven.ledger.step import smoothmax
 from breakeven.spec.model import Attention
@@ -66,20 +66,45 @@ def shared_s(s: Shard, e: Efficiencies, new: Array | float, prompt_tokens: Array
 
     Ranks of attention data parallelism step together, so that a prompt on each takes the time once.
     """
-    return s.kv.prefill * (linear_s(s, e, new, s.layout.ranks) + _attention_s(s, e, new, prompt_tokens)) + _wire_s(s, e, new)
+    return s.kv.prefill * (linear_s(s, e, new, s.layout.ranks) + _attention_s(s, e, new, prompt_tokens)) + wire_s(s, e, new)
 
 
 def alone_s(s: Shard, e: Efficiencies, new: Array | float, prompt_tokens: Array | float, prompts: int = 1) -> Array | float:
     """T_pf: the same with weight reads and launches of its own; ``prompts`` ranks run one each, together."""
+    linear = smoothmax(linear_s(s, e, new, prompts), reads_s(s, e))
+    return s.kv.prefill * (linear + _attention_s(s, e, new, prompt_tokens)) + wire_s(s, e, new) + launches_s(s, e)
+
+
+def reads_s(s: Shard, e: Efficiencies) -> Array | float:
+    """Weight reads of a step that holds prompts alone."""
     weights = s.dense_effective_bytes / e.bandwidth_dense + s.expert_effective_bytes / e.bandwidth_experts
-    launches = s.model.launch_layers * e.ttft_layer_s + wire.message_s(s, e, prompt=True)
-    linear = smoothmax(linear_s(s, e, new, prompts), weights / s.bandwidth_bytes_per_s)
-    return s.kv.prefill * (linear + _attention_s(s, e, new, prompt_tokens)) + _wire_s(s, e, new) + launches
+    return weights / s.bandwidth_bytes_per_s
+
+
+def launches_s(s: Shard, e: Efficiencies) -> Array | float:
+    """Launches and messages of such a step."""
+    return s.model.launch_layers * e.ttft_layer_s + wire.message_s(s, e, prompt=True)
+
+
+def attention_at_s(s: Shard, e: Efficiencies, position: Array | float) -> Array | float:
+    """Seconds of attention of the one prompt token at a position: what :func:`attention_flop` adds up, token by token.
+
+    It bends only where a window is full or a selection complete.
+    """
+    attended = sum((g.layers * _flop_at(g, s, position) for g in s.model.attention), 0.0 * position)
+    flop = (attended + compute.state_flop_per_token(s.model)) / (s.tensor_parallel * s.layout.prefill_context)
+    return flop / (s.flops_16_bit * e.prefill_mfu_attention)
+
+
+def _flop_at(g: Attention, s: Shard, position: Array | float) -> Array | float:
+    attended = compute.prefill_flop_per_token_seen(g) * memory.entries_attended(g, position)
+    return attended + s.tensor_parallel * compute.index_flop_per_entry(g) * memory.entries_indexed(g, position)
 
 
 def _attention_s(s: Shard, e: Efficiencies, new: Array | float, prompt_tokens: Array | float) -> Array | float:
     return attention_flop(s, new, prompt_tokens) / (s.flops_16_bit * e.prefill_mfu_attention)
 
 
-def _wire_s(s: Shard, e: Efficiencies, new: Array | float) -> Array | float:
+def wire_s(s: Shard, e: Efficiencies, new: Array | float) -> Array | float:
+    """Seconds that the rows of a prompt are on the wire."""
     return wire.rows_s(s, e, new / s.layout.prefill_context, prompt=True)

@@ -20,7 +20,7 @@ from breakeven.messages import Message
 from breakeven.spec.deployment import Deployment
 from breakeven.spec.engine import HEADS, Speculative
 from breakeven.spec.model import Model
-from breakeven.stats import Range, Spread, Value
+from breakeven.stats import Array, Range, Spread, Value
 
 MOST_DRAFTED = 8
 USUAL_K = 3
@@ -236,17 +236,23 @@ def because(d: Deployment, off: Point, on: Point) -> tuple[Message, ...]:
     return tuple(lines)
 
 
+def pinned(off: Deployment, batches: Array) -> Deployment:
+    """So many sequences at the deployment's mean context."""
+    context = float(np.median(evaluate(off, exact=False).demand.context_tokens))
+    w = replace(off.workload, request_rate=None, concurrency=None, arrivals=None, batch=batches, context_tokens=context)
+    return replace(off, workload=w)
+
+
 def schedule(off: Deployment, method: str, cap: int) -> list[list[int]]:
     """vLLM's ``num_speculative_tokens_per_batch_size``: ``[from, to, k]``, inclusive, at the median and the mean context.
 
     k by batch is the one of the least time per token with the batch pinned; 0 where plain decoding is quickest. A neighbour's k is
     kept as long as it is within a hundredth of the best, since the optimum is flat and every k is a graph to capture.
     """
-    context = float(np.median(evaluate(off, exact=False).demand.context_tokens))
     batches = np.unique(np.append(2.0 ** np.arange(int(np.log2(max(cap, 1))) + 1), max(cap, 1)))
-    pinned = replace(off, workload=replace(off.workload, request_rate=None, concurrency=None, batch=batches, context_tokens=context))
-    plain = evaluate(pinned).tpot_s
-    drafted = [evaluate(apply(pinned, name_of(method, k))).tpot_s for k in range(1, MOST_DRAFTED + 1)]
+    there = pinned(off, batches)
+    plain = evaluate(there).tpot_s
+    drafted = [evaluate(apply(there, name_of(method, k))).tpot_s for k in range(1, MOST_DRAFTED + 1)]
     times = np.array([np.broadcast_to(time, batches.shape) for time in (plain, *drafted)])
     steps: list[list[int]] = []
     for batch, column in zip(batches, times.T, strict=True):

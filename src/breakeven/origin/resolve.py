@@ -31,6 +31,7 @@ from breakeven.spec.disaggregation import prefill_engine
 from breakeven.spec.engine import Engine, Speculative
 from breakeven.spec.hardware import Device, Hardware, check_known, with_memory
 from breakeven.spec.model import Model
+from breakeven.trace import Trace
 
 NATURE = ("kv_reserve", "mixes_prompts", "fills", "checkpoint_kernels", "runtime_reserve_bytes", "state_dtype")
 """What an engine is rather than how it is set: the catalogue says it."""
@@ -44,6 +45,8 @@ class Resolved:
     log: StartupLog | None = None
     """The start-up log, whose cache is yet to be put into the ledger."""
     warnings: tuple[Message, ...] = ()
+    trace: Trace | None = None
+    """The trace that the workload names, as it was read."""
 
 
 def resolve(
@@ -107,6 +110,7 @@ def resolve_table(
         deployment=deployment,
         log=started,
         warnings=(*told, *loaded.warnings, *built.warnings, *fitted),
+        trace=loaded.trace,
     )
 
 

@@ -9,12 +9,13 @@ from typing import Any
 
 from breakeven.errors import InputError
 from breakeven.messages import Message
+from breakeven.origin.arrival_rates import arrival_rates
 from breakeven.origin.layers import SECTIONS, Given, Table
 from breakeven.origin.values import Parser, count, numbers, one_of, positive, shown, uncertain, word
 from breakeven.spec.check import ACCEPTANCE, WORKLOAD, check_positions
 from breakeven.spec.deployment import Provenance
 from breakeven.spec.workload import ACCEPTANCE_FORMS, ARRIVALS, TASKS, Acceptance, Price, Slo, Workload
-from breakeven.trace import Trace, damage, lengths, request_rate
+from breakeven.trace import Trace, arrivals, damage, lengths, request_rate
 
 NUMBERS: Mapping[str, Parser] = {name: uncertain(rule) for name, rule in WORKLOAD.items()}
 
@@ -26,6 +27,7 @@ class Loaded:
     workload: Workload
     provenance: Mapping[str, Provenance]
     warnings: tuple[Message, ...] = ()
+    trace: Trace | None = None
 
 
 def workload_of(table: Table, beside: Path | None) -> Loaded:
@@ -39,7 +41,7 @@ def workload_of(table: Table, beside: Path | None) -> Loaded:
             provenance[f"workload.{name}"] = given.origin
     traced = _trace(table, values, beside)
     values |= traced.values
-    provenance |= {f"workload.{name}": "file" for name in traced.values if name != "trace"}
+    provenance |= {f"workload.{name}": "file" for name, value in traced.values.items() if name != "trace" and value is not None}
     if "workload.trace" in table:
         provenance["workload.trace"] = table["workload.trace"].origin
     if "workload.task" in table:
@@ -51,33 +53,41 @@ def workload_of(table: Table, beside: Path | None) -> Loaded:
     else:
         values["acceptance"] = stated
     provenance["workload.acceptance"] = told
-    return Loaded(workload=Workload(**values), provenance=provenance, warnings=traced.warnings)
+    return Loaded(workload=Workload(**values), provenance=provenance, warnings=traced.warnings, trace=traced.trace)
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Traced:
     values: Mapping[str, object]
     warnings: tuple[Message, ...] = ()
+    trace: Trace | None = None
 
 
 def _trace(table: Table, values: Mapping[str, object], beside: Path | None) -> _Traced:
     given = table.get("workload.trace")
     if given is None:
         return _Traced(values={})
+    trace = given.value if isinstance(given.value, Trace) else _read(given, beside)
+    name = trace.name if isinstance(given.value, Trace) else str(given.value)
+    found: dict[str, object] = {"trace": name, **_lengths(trace, values)}
+    if not any(name in values for name in ARRIVALS):
+        found["request_rate"] = request_rate(trace)
+        found["arrivals"] = arrival_rates(arrivals(trace))
+    if "prefix_hit_rate" not in values and trace.cached_tokens is not None and trace.cached_tokens.any():
+        found["prefix_hit_rate"] = float(trace.cached_tokens.sum() / trace.input_tokens.sum())
+    if trace.acceptance is not None:
+        found["acceptance"] = trace.acceptance
+    return _Traced(values=found, warnings=(*damage(trace), *trace.notes), trace=trace)
+
+
+def _read(given: Given, beside: Path | None) -> Trace:
+    """The trace in a file, which a deployment file names from where it lies."""
     from breakeven import traces
 
     path = Path(word(given.value, "workload.trace")).expanduser()
     if given.layer == "file" and beside is not None and not path.is_absolute():
         path = beside / path
-    trace = traces.read(path)
-    found: dict[str, object] = {"trace": str(given.value), **_lengths(trace, values)}
-    if not any(name in values for name in ARRIVALS):
-        found["request_rate"] = request_rate(trace)
-    if "prefix_hit_rate" not in values and trace.cached_tokens is not None and trace.cached_tokens.any():
-        found["prefix_hit_rate"] = float(trace.cached_tokens.sum() / trace.input_tokens.sum())
-    if trace.acceptance is not None:
-        found["acceptance"] = trace.acceptance
-    return _Traced(values=found, warnings=(*damage(trace), *trace.notes))
+    return traces.read(path)
 
 
 def _lengths(trace: Trace, values: Mapping[str, object]) -> dict[str, object]:
@@ -128,7 +138,8 @@ def slo_of(table: Table, provenance: dict[str, Provenance]) -> Slo:
     values = {name: positive(one.value, f"slo.{name}") for name, one in given.items()}
     provenance.update({f"slo.{name}": one.origin for name, one in given.items()})
     tails = tuple(name for name in values if "_p" in name)
-    return Slo(ttft_s=values.get("ttft_s"), tpot_s=values.get("tpot_s"), e2e_s=values.get("e2e_s"), tails=tails)
+    limits = tuple(values[name] for name in tails)
+    return Slo(ttft_s=values.get("ttft_s"), tpot_s=values.get("tpot_s"), e2e_s=values.get("e2e_s"), tails=tails, tail_limits_s=limits)
 
 
 def price_of(table: Table, provenance: dict[str, Provenance]) -> Price | None:

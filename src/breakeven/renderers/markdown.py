@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from breakeven import backtest_words, words
+from msgspec import UnsetType
+
+from breakeven import backtest_words, simulate_words, words
 from breakeven.backtest_document import BacktestDocument, BacktestReason, BacktestScore
 from breakeven.document import Document
 from breakeven.messages import printable, say
+from breakeven.simulate_document import SimulationDocument
 
 
-def render(document: Document | BacktestDocument) -> str:
+def render(document: Document | BacktestDocument | SimulationDocument) -> str:
     """The report as Markdown."""
     if isinstance(document, BacktestDocument):
         return "\n".join(_backtest(document)) + "\n"
+    if isinstance(document, SimulationDocument):
+        return "\n".join(_simulation(document)) + "\n"
     return "\n".join([*_head(document), "", *_ledgers(document), "", *_levers(document), "", *_answer(document)]) + "\n"
 
 
@@ -30,6 +35,8 @@ def _head(document: Document) -> Iterator[str]:
     yield ""
     yield f"{document.title.workload}  "
     yield f"{document.operating_point.sentence}  "
+    if not isinstance(document.operating_point.batch_over_time, UnsetType):
+        yield f"{document.operating_point.batch_over_time.sentence}  "
     yield words.joined(words.point_words(document))
 
 
@@ -97,3 +104,40 @@ def _reasons(key: str, rows: int, reasons: Sequence[BacktestReason], language: s
     if reasons:
         yield f"\n## {say(key, language, rows=rows)}\n"
         yield from (f"- {reason.rows:,} × {printable(backtest_words.reason_words(reason, language))}" for reason in reasons)
+
+
+def _simulation(document: SimulationDocument) -> Iterator[str]:
+    language, figures = document.language, document.figures
+    yield f"# {printable(document.title.deployment)}"
+    yield f"\n{printable(document.title.workload)}  "
+    yield f"**{document.headline}**\n"
+    yield from _table(simulate_words.percentile_heads(language), simulate_words.percentile_rows(figures, language))
+    told = (
+        simulate_words.served_words(document),
+        simulate_words.goodput_words(document),
+        *(simulate_words.promise_words(one, language) for one in figures.promises),
+        simulate_words.batch_words(figures, language),
+        simulate_words.device_words(figures, language),
+        simulate_words.prefix_words(figures, language),
+        simulate_words.preemption_words(figures, language),
+        simulate_words.energy_words(figures, language),
+    )
+    yield ""
+    yield from (f"- {line}" for line in told if line)
+    yield from _simulated_levers(document)
+    yield from (f"\n> {printable(note)}" for note in document.notes)
+
+
+def _simulated_levers(document: SimulationDocument) -> Iterator[str]:
+    lattice, language = document.lattice, document.language
+    if lattice is None:
+        return
+    names = simulate_words.gain_names(document)
+    yield ""
+    yield from _table(
+        simulate_words.lever_heads(names, language), [simulate_words.lever_cells(one, names, language) for one in lattice.levers]
+    )
+    yield from (f"\n- {left.title}: {left.reason}" for left in lattice.left_out)
+    yield f"\n{lattice.interval}\n"
+    shown = simulate_words.shown_combinations(document, all_of_them=False)
+    yield from _table(simulate_words.combination_heads(language), [simulate_words.combination_cells(one, language) for one in shown])

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from msgspec import UnsetType
 from rich.cells import cell_len
 from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from breakeven import backtest_page, calibrate_page, catalog_page, words
+from breakeven import backtest_page, calibrate_page, catalog_page, profile_page, simulate_page, words
 from breakeven.backtest_document import BacktestDocument
 from breakeven.calibrate_document import CalibrateDocument
 from breakeven.canvas import DIM, WIDEST, folded, glued, grid, indented, labels, rule, written
 from breakeven.catalog_document import CatalogDocument
 from breakeven.document import Document, ExplanationDocument, Lever, Line, RuleOfThumb
 from breakeven.messages import printable, say
+from breakeven.profile_document import ProfileDocument
+from breakeven.simulate_document import SimulationDocument
 
 BAR = 18
 LEDGER_COLOURS = {"memory": "blue", "bandwidth": "cyan", "compute": "magenta", "interconnect": "yellow"}
@@ -30,7 +33,13 @@ VERDICT_STYLES = {
 
 
 def render(
-    document: Document | ExplanationDocument | CatalogDocument | BacktestDocument | CalibrateDocument,
+    document: Document
+    | ExplanationDocument
+    | CatalogDocument
+    | BacktestDocument
+    | CalibrateDocument
+    | ProfileDocument
+    | SimulationDocument,
     *,
     width: int = WIDEST,
     colour: bool = False,
@@ -43,6 +52,10 @@ def render(
         blocks = [*backtest_page.blocks(document, verbose)]
     elif isinstance(document, CalibrateDocument):
         blocks = [*calibrate_page.blocks(document, verbose)]
+    elif isinstance(document, ProfileDocument):
+        blocks = [*profile_page.blocks(document, verbose)]
+    elif isinstance(document, SimulationDocument):
+        blocks = [*simulate_page.blocks(document, verbose)]
     elif isinstance(document, ExplanationDocument):
         blocks = _explanation(document)
     elif isinstance(document, CatalogDocument):
@@ -76,7 +89,9 @@ def _header(document: Document, width: int) -> Iterator[RenderableType]:
 
 def _point(document: Document) -> Table:
     figures = "   ".join(words.point_words(document))
-    said = glued(f"{document.operating_point.sentence}\n{figures}".rstrip())
+    over_time = document.operating_point.batch_over_time
+    spread = "" if isinstance(over_time, UnsetType) else f"\n{over_time.sentence}"
+    said = glued(f"{document.operating_point.sentence}{spread}\n{figures}".rstrip())
     return labels([(say("report.operating_point", document.language), said)], _label_width(document))
 
 

@@ -40,6 +40,11 @@ class Costs:
     """Launches and messages of such a step."""
     start_s: float
     """What passes before an arrival reaches the scheduler, outside the device."""
+    ranks: int = 1
+    """Ranks of attention data parallelism: prompts of one step are dealt out to them, ``token_s`` and attention being of the fullest."""
+    expert_token_s: float = 0.0
+    """Several ranks: the experts' time of one prompt token, whichever rank has it (else in ``token_s``)."""
+    alone_expert_token_s: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +65,10 @@ class Engine:
     mixes_prompts: bool = True
     """Chunks ride with decode steps; else a step holds prompts or decodes, prompts first, each whole."""
     prefix_cache: bool = False
+    sequence_blocks: int = 0
+    """Blocks' worth of memory that a running sequence takes beside its tokens (states of constant size)."""
+    max_model_len: int = 0
+    """Tokens of prompt and output beyond which a request is refused; 0 for no limit."""
     static_batch: bool = False
     """Static batching: ``cap`` requests begin together and the next begin when the last of them ends."""
     policy: Policy = "fcfs"
@@ -138,3 +147,5 @@ class Outcome:
     lookups: int
     """Prompt tokens looked up and found, first admissions only."""
     hits: int
+    faults: int = 0
+    """Boundaries at which the blocks did not add up (looked at in an audit only)."""

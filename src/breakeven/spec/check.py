@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from breakeven.spec.disaggregation import Disaggregation, prefill_engine
 from breakeven.spec.engine import Engine, Speculative, dtype_named, method_named, version_key
 from breakeven.spec.hardware import check_device
 from breakeven.spec.kinds import check_kinds, check_list
-from breakeven.spec.workload import ACCEPTANCE_FORMS, ARRIVALS, TASKS, Acceptance, Lengths, Price, Slo, Workload
+from breakeven.spec.workload import ACCEPTANCE_FORMS, ARRIVALS, TASKS, Acceptance, ArrivalRates, Lengths, Price, ReuseRates, Slo, Workload
 
 WORKLOAD: Mapping[str, Rule] = {
     "input_tokens": at_least_one,
@@ -52,6 +52,7 @@ POOL_SIZES = (
     "prefill_context_parallel_size",
 )
 """The whole numbers of a prefill pool."""
+BALANCED = 1e-6
 MOST_DRAFTED = 64
 ROUNDING = 1e-9
 
@@ -160,6 +161,10 @@ def _check_workload(w: Workload) -> None:
         raise InputError("not_one_of", path="workload.task", value=str(w.task), names=", ".join(TASKS))
     if w.lengths is not None:
         _check_moments(w.lengths)
+    if w.arrivals is not None:
+        _check_rates(w, w.arrivals)
+    if w.reuse is not None:
+        _check_reuse(w.reuse)
     check_arrivals(w)
     _check_lengths(w)
 
@@ -171,6 +176,41 @@ def _check_moments(lengths: Lengths) -> None:
         check_number(value, f"workload.lengths.output_quantiles[{place}]", positive)
     for name in ("mean_input", "mean_output", "mean_input_squared", "mean_output_squared", "mean_input_output"):
         check_number(getattr(lengths, name), f"workload.lengths.{name}", positive)
+
+
+def _check_rates(w: Workload, rates: ArrivalRates) -> None:
+    """Groups of windows of an open loop: as many weights as factors, each a share of the time, their mean rate the one stated."""
+    path = "workload.arrivals"
+    if w.request_rate is None:
+        raise InputError("rates_without_rate", path=path)
+    for name, rule in (("factors", positive), ("weights", part)):
+        values = getattr(rates, name)
+        check_list(values, f"{path}.{name}")
+        for place, value in enumerate(values):
+            check_number(value, f"{path}.{name}[{place}]", rule)
+    check_number(rates.window_s, f"{path}.window_s", positive)
+    check_number(rates.windows, f"{path}.windows", whole)
+    for level, wait in rates.spill:
+        check_number(level, f"{path}.spill", positive)
+        check_number(wait, f"{path}.spill", not_negative)
+    alike = len(rates.factors) == len(rates.weights) > 0
+    mean = sum(f * w for f, w in zip(rates.factors, rates.weights, strict=True)) if alike else 0.0
+    if abs(mean - 1.0) > BALANCED or abs(sum(rates.weights) - 1.0) > BALANCED:
+        raise InputError("rates_unbalanced", path=path)
+
+
+def _check_reuse(reuse: ReuseRates) -> None:
+    """Capacities ascend, and a larger cache serves no less."""
+    path = "workload.reuse"
+    for name, rule in (("capacity_tokens", not_negative), ("hit_rates", share)):
+        values = getattr(reuse, name)
+        check_list(values, f"{path}.{name}")
+        for place, value in enumerate(values):
+            check_number(value, f"{path}.{name}[{place}]", rule)
+    alike = len(reuse.capacity_tokens) == len(reuse.hit_rates) > 0
+    falls = any(b < a for values in (reuse.capacity_tokens, reuse.hit_rates) for a, b in pairwise(values))
+    if not alike or falls:
+        raise InputError("reuse_falls", path=path)
 
 
 def check_arrivals(w: Workload) -> None:
@@ -243,5 +283,7 @@ def _check_promises(slo: Slo, price: Price | None) -> None:
         value = getattr(slo, name)
         if value is not None:
             check_number(value, f"slo.{name}", positive)
+    for place, limit in enumerate(slo.tail_limits_s):
+        check_number(limit, f"slo.tail_limits_s[{place}]", positive)
     if price is not None:
         check_number(price.per_device_hour, "price.per_device_hour", positive)

@@ -14,7 +14,7 @@ from breakeven.spec.disaggregation import Disaggregation, PrefillPool
 from breakeven.spec.engine import Engine, Speculative
 from breakeven.spec.hardware import Device, Hardware
 from breakeven.spec.model import Model
-from breakeven.spec.workload import Acceptance, Lengths, Price, Slo, Workload
+from breakeven.spec.workload import Acceptance, ArrivalRates, Lengths, Price, ReuseRates, Slo, Workload
 
 PARTS: Mapping[str, tuple[type, str]] = {
     "deployment": (Deployment, "breakeven.Deployment(model=…, hardware=…, engine=…, workload=…)"),
@@ -26,12 +26,22 @@ PARTS: Mapping[str, tuple[type, str]] = {
     "workload": (Workload, "breakeven.Workload(input_tokens=2000, output_tokens=300, concurrency=32)"),
     "workload.acceptance": (Acceptance, "breakeven.Acceptance(length=2.5)"),
     "workload.lengths": (Lengths, "lengths(read(path)), of breakeven.trace and breakeven.traces"),
+    "workload.arrivals": (ArrivalRates, "ArrivalRates(factors=(0.5, 1.5), weights=(0.5, 0.5), window_s=60, windows=60)"),
+    "workload.reuse": (ReuseRates, "ReuseRates(capacity_tokens=(0, 1e6), hit_rates=(0.0, 0.4))"),
     "disaggregation": (Disaggregation, "breakeven.Disaggregation(prefill=breakeven.PrefillPool(count=4, tensor_parallel_size=4))"),
     "slo": (Slo, "breakeven.Slo(tpot_s=0.05)"),
     "price": (Price, "breakeven.Price(per_device_hour=2.5)"),
 }
 """What stands at a path, and how one is made."""
-OPTIONAL = ("engine.speculative", "workload.acceptance", "workload.lengths", "disaggregation", "price")
+OPTIONAL = (
+    "engine.speculative",
+    "workload.acceptance",
+    "workload.lengths",
+    "workload.arrivals",
+    "workload.reuse",
+    "disaggregation",
+    "price",
+)
 KV_RESERVES = ("grow", "whole")
 TRUTHS = (bool, np.bool_)
 SWITCHES = tuple(field.name for field in fields(Engine) if field.type == "bool")
@@ -57,6 +67,7 @@ def check_kinds(d: Deployment) -> None:
         _check_names(d.price, "price", ("currency",))
     _check_tables(d)
     check_list(d.slo.tails, "slo.tails")
+    check_list(d.slo.tail_limits_s, "slo.tail_limits_s")
     for place, tail in enumerate(d.slo.tails):
         _check_name(tail, f"slo.tails[{place}]")
 

@@ -27,6 +27,28 @@ class Lengths:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ArrivalRates:
+    """How an open loop's rate varies over time: groups of windows of a trace, and what its overloads leave waiting."""
+
+    factors: tuple[float, ...]
+    """Each group's rate over the mean rate; their mean by ``weights`` is 1."""
+    weights: tuple[float, ...]
+    """Each group's share of the time."""
+    window_s: float
+    windows: int
+    spill: tuple[tuple[float, float], ...] = ()
+    """λ_max over the mean rate, ascending from 1, and the mean wait of a request for what windows above λ_max leave behind (seconds)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReuseRates:
+    """The reuse curve of a trace's prompts: hit rate by the tokens that a prefix cache holds, straight between."""
+
+    capacity_tokens: tuple[float, ...]
+    hit_rates: tuple[float, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Acceptance:
     """Draft acceptance in one of the forms people have. Exactly one of the first five (``ACCEPTANCE_FORMS``) is given."""
 
@@ -59,10 +81,14 @@ class Workload:
     """Mean cached tokens of a decoding sequence; only with ``batch``."""
     prefix_hit_rate: Value | None = None
     """Share of prompt tokens served from the prefix cache; None: not known."""
+    reuse: ReuseRates | None = None
+    """What the hit rate is at any capacity: then each arm has that of the capacity its running sequences leave over."""
     acceptance: Acceptance | None = None
     task: str | None = None
     """One of ``TASKS``: which acceptance prior applies; None: any of them."""
     lengths: Lengths | None = None
+    arrivals: ArrivalRates | None = None
+    """How ``request_rate`` varies over time; None: it does not."""
     trace: str | None = None
 
 
@@ -75,6 +101,8 @@ class Slo:
     e2e_s: float | None = None
     tails: tuple[str, ...] = ()
     """Keys such as ``ttft_p99_s`` that a mean cannot answer."""
+    tail_limits_s: tuple[float, ...] = ()
+    """Their limits, in the same order."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,87 @@
+"""``breakeven profile TRACE``: what the traffic looks like, and what it does to a deployment."""
+
+# No `from __future__ import annotations`: typer reads the annotations of a verb.
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from breakeven.command_line import one_of
+from breakeven.deployment_options import Deployed, takes_deployment
+from breakeven.errors import InputError
+from breakeven.verb import AsJson, InLanguage, Seed, ShowHelp, Verbose, language, option, show, whole
+
+if TYPE_CHECKING:
+    from breakeven.messages import Message
+    from breakeven.spec.deployment import Deployment
+    from breakeven.trace import Trace
+
+REPLAYS: tuple[Literal["ngram", "suffix"], ...] = ("ngram", "suffix")
+UNTOLD = ("error.trace_no_times", "error.trace_no_outputs", "error.trace_no_rate", "error.trace_one_request")
+"""What a trace may not tell: then it is profiled without the deployment, and that is said."""
+
+
+@takes_deployment
+def profile(
+    ctx: typer.Context,
+    deployed: Deployed,
+    path: Annotated[str, typer.Argument(metavar="TRACE", show_default=False)],
+    columns: Annotated[str | None, option("--columns", metavar="FIELD=COLUMN,…")] = None,
+    tokenizer: Annotated[str | None, option("--tokenizer", metavar="FILE")] = None,
+    group: Annotated[str | None, option("--group", metavar="FIELD")] = None,
+    window: Annotated[str | None, option("--window", metavar="SECONDS")] = None,
+    count_partial: Annotated[bool, option("--count-partial")] = False,
+    replay: Annotated[str | None, option("--replay", metavar="ngram|suffix")] = None,
+    metrics: Annotated[str | None, option("--metrics", metavar="FILE")] = None,
+    seed: Seed = "0",
+    verbose: Verbose = False,
+    as_json: AsJson = False,
+    lang: InLanguage = None,
+    show_help: ShowHelp = False,
+) -> None:
+    """What the traffic looks like: arrivals, lengths, the effective batch on a deployment, reuse, draft acceptance."""
+    from breakeven import api, profile_report, traces
+    from breakeven.origin import values
+    from breakeven.reading import Reading
+
+    seeded = whole(seed, "--seed")
+    one_of(replay, "--replay", REPLAYS)
+    drafter = next((name for name in REPLAYS if name == replay), None)
+    window_s = None if window is None else values.positive(window, "--window")
+    flags = deployed["flags"]
+    block = None if "block_size" not in flags else values.count(flags["block_size"], "--block-size")
+    reading = Reading(
+        columns={} if columns is None else traces.columns_of(columns),
+        tokenizer=None if tokenizer is None else Path(tokenizer),
+        keep_tokens=replay is not None,
+        group=group,
+        **({} if block is None else {"block_tokens": block}),
+    )
+    trace = traces.read(Path(path), reading)
+    told = _deployment(deployed, trace)
+    page = None if metrics is None else Path(metrics)
+    found = api.profile(
+        trace, window_s=window_s, block_tokens=block, count_partial=count_partial, replay=drafter, metrics=page, seed=seeded, **told
+    )
+    show(profile_report.compose(found, language(ctx), seed=seeded), as_json, verbose=verbose)
+
+
+def _deployment(deployed: Deployed, trace: "Trace") -> dict[str, Any]:
+    """The deployment that is described, at the trace's arrivals and lengths; or why the trace tells nothing of it."""
+    from breakeven import api
+
+    flags = deployed["flags"]
+    if "trace" in flags:
+        raise InputError("two_forms", first="TRACE", second="--trace")
+    if not any(deployed[name] for name in ("file", "launch", "log")) and not set(flags) - {"block_size"}:
+        return {}
+    try:
+        found: tuple[Deployment, tuple[Message, ...]] = api.load(**{**deployed, "flags": {**flags, "trace": trace}})
+    except InputError as error:
+        if error.message.key not in UNTOLD:
+            raise
+        return {"refused": error.message}
+    return {"deployment": found[0], "warnings": found[1]}
+
+
+VERB = profile

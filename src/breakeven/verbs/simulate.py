@@ -1,0 +1,140 @@
+"""``breakeven simulate``: a trace, or made-up requests, served step by step on a deployment, levers on and off."""
+
+# No `from __future__ import annotations`: typer reads the annotations of a verb.
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from breakeven import streams
+from breakeven.command_line import one_of
+from breakeven.deployment_options import Deployed, takes_deployment
+from breakeven.errors import InputError
+from breakeven.messages import say
+from breakeven.verb import AsJson, AsMarkdown, InLanguage, Seed, ShowHelp, Verbose, language, option, show, whole
+
+if TYPE_CHECKING:
+    from breakeven.reading import Reading
+    from breakeven.trace import Trace
+
+ALL, NONE = "all", "none"
+
+
+@takes_deployment
+def simulate(
+    ctx: typer.Context,
+    deployed: Deployed,
+    columns: Annotated[str | None, option("--columns", metavar="FIELD=COLUMN,…")] = None,
+    tokenizer: Annotated[str | None, option("--tokenizer", metavar="FILE")] = None,
+    group: Annotated[str | None, option("--group", metavar="FIELD")] = None,
+    requests: Annotated[str | None, option("--requests", metavar="NUMBER")] = None,
+    speed: Annotated[str | None, option("--speed", metavar="FACTOR")] = None,
+    duration: Annotated[str | None, option("--duration", metavar="SECONDS")] = None,
+    replicas: Annotated[str | None, option("--replicas", metavar="NUMBER")] = None,
+    router: Annotated[str, typer.Option("--router", metavar="NAME", show_default=True)] = "round_robin",
+    policy: Annotated[str, typer.Option("--policy", metavar="NAME", show_default=True)] = "fcfs",
+    static: Annotated[bool, option("--static")] = False,
+    levers: Annotated[str, typer.Option("--levers", metavar="all|none|NAME,…", show_default=True)] = NONE,
+    jobs: Annotated[str | None, option("--jobs", metavar="NUMBER")] = None,
+    seed: Seed = "0",
+    verbose: Verbose = False,
+    markdown: AsMarkdown = False,
+    as_json: AsJson = False,
+    lang: InLanguage = None,
+    show_help: ShowHelp = False,
+) -> None:
+    """Requests served step by step: percentiles, goodput, the batch and the cache over time, and what each lever changes."""
+    # The kernel is one loop; threads of the linear algebra would only wait beside the processes. It is read when numpy is loaded.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    from breakeven import api, simulate_report
+    from breakeven.origin import values
+
+    asked: dict[str, Any] = {
+        "requests": None if requests is None else values.count(requests, "--requests"),
+        "speed": 1.0 if speed is None else values.positive(speed, "--speed"),
+        "duration_s": None if duration is None else values.positive(duration, "--duration"),
+        "replicas": None if replicas is None else values.count(replicas, "--replicas"),
+        "jobs": None if jobs is None else values.count(jobs, "--jobs"),
+        "seed": whole(seed, "--seed"),
+    }
+    names = _levers(levers, list(api.levers()))
+    reading = _reading(columns, tokenizer, group)
+    typed = deployed["flags"].get("trace")
+    trace = None if typed is None else _read(Path(str(typed)), reading)
+    flags = deployed["flags"] if trace is None else {**deployed["flags"], "trace": trace}
+    deployment, warnings = api.load(**{**deployed, "flags": flags})
+    if trace is None and deployment.workload.trace is not None:
+        trace = _read(_beside(deployed["file"], deployment.workload.trace), reading)
+    with _progress(language(ctx)) as progress:
+        found = api.simulate(
+            deployment,
+            trace,
+            router=router.replace("-", "_"),
+            policy=policy,
+            static_batch=static,
+            levers=names,
+            warnings=warnings,
+            progress=progress,
+            **asked,
+        )
+    show(simulate_report.compose(found, language(ctx)), as_json, markdown=markdown, verbose=verbose)
+
+
+def _levers(given: str, known: list[str]) -> list[str]:
+    """The levers named, all, or none."""
+    if given in (ALL, NONE):
+        return known if given == ALL else []
+    names = [name.strip() for name in given.split(",")]
+    for name in names:
+        one_of(name, "--levers", (ALL, NONE, *known))
+        if name in (ALL, NONE):
+            raise InputError("not_one_of", path="--levers", value=given, names=", ".join((ALL, NONE, *known)))
+    return names
+
+
+def _reading(columns: str | None, tokenizer: str | None, group: str | None) -> "Reading":
+    """What is said of the trace's file."""
+    from breakeven import reading
+
+    return reading.Reading(
+        columns={} if columns is None else reading.columns_of(columns),
+        tokenizer=None if tokenizer is None else Path(tokenizer),
+        group=group,
+    )
+
+
+def _read(path: Path, said: "Reading") -> "Trace":
+    from breakeven import traces
+
+    return traces.read(path.expanduser(), said)
+
+
+def _beside(file: str | None, named: str) -> Path:
+    """Where a deployment file's trace lies."""
+    return Path(named) if file is None else Path(file).parent / Path(named).expanduser()
+
+
+@contextmanager
+def _progress(tongue: str) -> Iterator[Callable[[int, int], None] | None]:
+    """A bar with the time so far and, once combinations are counted, the time left; on a terminal alone, and gone with the answer."""
+    if not streams.talks_to_a_terminal():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True, force_terminal=True), transient=True) as bar:
+        task = bar.add_task(say("simulate.progress", tongue), total=None)
+
+        def told(done: int, whole_number: int) -> None:
+            said = say("simulate.progress_combinations", tongue, done=done, whole=whole_number)
+            bar.update(task, completed=done, total=whole_number, description=said)
+
+        yield told
+
+
+VERB = simulate
