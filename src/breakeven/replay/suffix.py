@@ -14,7 +14,7 @@ from breakeven.replay.suffix_tree import append, match, remove
 from breakeven.replay.tree_arrays import COUNT, HEAD, LENGTH, NONE, REF, ROOT, Int32, Tree, new_tree, reset, room
 from breakeven.trace import Ids, Ints
 
-RULE = "SuffixDecoding of arctic-inference 0.3.0, called as vLLM's method suffix does"
+RULE = "SuffixDecoding (arctic-inference 0.3.0, called by vLLM's method suffix)"
 DEEPEST = 256
 REPLAY, REMOVE, INSERT = 0, 1, 2
 """What is done to the tree of outputs: a request replayed, which enters its own as it goes; one forgotten; one entered whole."""

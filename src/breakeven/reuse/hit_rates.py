@@ -43,7 +43,7 @@ class ReuseCurve:
 
     @property
     def capacities_tokens(self) -> Ints:
-        """The same in tokens."""
+        """The same in tokens: over ``engine_block_tokens`` they are blocks of the engine, where the trace's are coarser."""
         return self.capacities * self.block_tokens
 
     @property

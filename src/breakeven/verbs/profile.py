@@ -32,6 +32,7 @@ def profile(
     window: Annotated[str | None, option("--window", metavar="SECONDS")] = None,
     count_partial: Annotated[bool, option("--count-partial")] = False,
     replay: Annotated[str | None, option("--replay", metavar="ngram|suffix")] = None,
+    metrics: Annotated[str | None, option("--metrics", metavar="FILE")] = None,
     seed: Seed = "0",
     verbose: Verbose = False,
     as_json: AsJson = False,
@@ -58,7 +59,10 @@ def profile(
     )
     trace = traces.read(Path(path), reading)
     told = _deployment(deployed, trace)
-    found = api.profile(trace, window_s=window_s, block_tokens=block, count_partial=count_partial, replay=drafter, seed=seeded, **told)
+    page = None if metrics is None else Path(metrics)
+    found = api.profile(
+        trace, window_s=window_s, block_tokens=block, count_partial=count_partial, replay=drafter, metrics=page, seed=seeded, **told
+    )
     show(profile_report.compose(found, language(ctx), seed=seeded), as_json, verbose=verbose)
 
 
