@@ -108,43 +108,47 @@ def reuse_job() -> dict[str, Any]:
     return {"trace": str(work.CONVERSATION), "block_tokens": 512, "gib": GIB}
 
 
-def jobs(rival: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The work that a rival can do too, as much of it as it does in seconds."""
+def jobs(rival: str) -> Iterator[tuple[dict[str, Any], dict[str, dict[str, Any]]]]:
+    """What a rival can do too, as much of it as it does in seconds: its job, and ours by name."""
     if rival == "kvcache-simulator":
         if work.CONVERSATION.exists():
-            yield "reuse of the conversations", reuse_job()
+            yield reuse_job(), {"reuse of the conversations": reuse_job()}
         return
-    yield "Azure-like requests", azure_job({"vidur": 2000, "sched-sim": 5000, "vllm-sr-sim": 100_000}[rival])
+    azure = azure_job({"vidur": 2000, "sched-sim": 5000, "vllm-sr-sim": 100_000}[rival])
+    yield azure, {"Azure-like requests": azure}
     if rival == "sched-sim":
-        yield "conversations, prefix cache", conversation_job(200, 1, hashes=True)
-    else:
-        count = {"vidur": 1000, "vllm-sr-sim": 12_031}[rival]
-        yield "conversations", conversation_job(count, CONVERSATION_REPLICAS, hashes=False)
+        cached = conversation_job(60, 1, hashes=True)
+        yield cached, {"conversations, prefix caches": cached}
+        return
+    count = {"vidur": 3000, "vllm-sr-sim": 12_031}[rival]
+    job, cached = (conversation_job(count, CONVERSATION_REPLICAS, hashes=hashes) for hashes in (False, True))
+    yield job, {"conversations": job, "conversations, our prefix cache on": cached}
 
 
-def figures_of(python: Path, driver: str, folder: Path) -> dict[str, Any]:
+def figures_of(python: Path, driver: str, folder: Path, job: dict[str, Any]) -> dict[str, Any]:
+    folder.mkdir(exist_ok=True)
+    (folder / "job.json").write_text(json.dumps(job))
     ran([str(python), str(HERE / f"rival/{driver}_run.py"), str(folder)], cores=1)
     found: dict[str, Any] = json.loads((folder / "figures.json").read_text())
     return found
 
 
-def compared(rival: str, name: str, job: dict[str, Any]) -> Row:
+def compared(rival: str, job: dict[str, Any], ours: dict[str, dict[str, Any]]) -> Iterator[Row]:
     folder = work_folder() / rival
-    folder.mkdir(exist_ok=True)
-    (folder / "job.json").write_text(json.dumps(job))
-    theirs = figures_of(ENVIRONMENTS / rival / "bin/python", rival.replace("-", "_"), folder)
-    ours = figures_of(Path(sys.executable), "breakeven", folder)
-    return Row(
-        rival=rival,
-        version=pinned(rival),
-        work=name,
-        requests=int(ours["requests"]),
-        rival_s=theirs["seconds"],
-        our_s=ours["seconds"],
-        ratio=theirs["seconds"] / ours["seconds"],
-        rival_says=theirs,
-        we_say=ours,
-    )
+    theirs = figures_of(ENVIRONMENTS / rival / "bin/python", rival.replace("-", "_"), folder, job)
+    for name, our_job in ours.items():
+        we_say = figures_of(Path(sys.executable), "breakeven", folder, our_job)
+        yield Row(
+            rival=rival,
+            version=pinned(rival),
+            work=name,
+            requests=int(we_say["requests"]),
+            rival_s=theirs["seconds"],
+            our_s=we_say["seconds"],
+            ratio=theirs["seconds"] / we_say["seconds"],
+            rival_says=theirs,
+            we_say=we_say,
+        )
 
 
 def table(rows: list[Row]) -> str:
@@ -188,7 +192,7 @@ def main() -> None:
             left_out[rival] = reason
             print(f"{rival}: left out: {reason}", file=sys.stderr)
         elif not wanted.setup:
-            rows += [compared(rival, name, job) for name, job in jobs(rival)]
+            rows += [row for theirs, ours in jobs(rival) for row in compared(rival, theirs, ours)]
     if wanted.setup:
         return
     found = {"about": about, "rows": [asdict(row) for row in rows], "left_out": left_out}

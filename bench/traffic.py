@@ -17,6 +17,8 @@ from typing import Any
 from figure import DEVICE, MODEL, Figure, at_least, at_most, breakeven, cpu_s, processor_seconds_of, ran, told, work_folder
 
 SIMULATE = ("simulate", "--model", MODEL, "--hardware", DEVICE, "--json")
+ALL_LEVERS = ("--levers", "all", "--prefix-hit-rate", "0.3", "--max-num-seqs", "16")
+"""A hit rate, since Azure's rows hold no prompts, and a cap that binds: with both all five levers can be turned, in 32 combinations."""
 FEW = 200
 ROUTER = "round_robin"
 CONVERSATION_REPLICAS = 4
@@ -188,10 +190,7 @@ def rows_file(rows: int) -> str:
 
 def measure_conversation() -> list[Figure]:
     found, _ = child("conversation", rounds=3)
-    return [
-        at_most("conversation", found["seconds"], "s", 1.0),
-        told("conversation-rate", found["requests"] / found["seconds"], "requests/s"),
-    ]
+    return [at_most("conversation", found["seconds"], "s", 1.0)]
 
 
 def measure_reuse() -> list[Figure]:
@@ -204,15 +203,17 @@ def measure_blocks() -> list[Figure]:
 
 
 def measure_lattice() -> list[Figure]:
-    """Every combination of levers on the same 20,000 requests, on two cores, by the verb."""
+    """Every combination of all five levers on the same 20,000 requests, on two cores, by the verb."""
     few, path = rows_file(FEW), rows_file(20_000)
-    breakeven(*SIMULATE, "--levers", "all", "--trace", few, cores=2)
-    return [at_most("lattice", breakeven(*SIMULATE, "--levers", "all", "--trace", path, cores=2).wall_s, "s", 10.0)]
+    breakeven(*SIMULATE, *ALL_LEVERS, "--trace", few, cores=2)
+    run = breakeven(*SIMULATE, *ALL_LEVERS, "--trace", path, cores=2)
+    combinations = len(json.loads(run.out)["lattice"]["combinations"])
+    return [at_most("lattice", run.wall_s, "s", 10.0), at_least("lattice-size", combinations, "combinations", 32)]
 
 
 def measure_rows() -> list[Figure]:
     found, resident = child("rows", rounds=3)
-    return [at_least("rows", found["requests"] / found["seconds"], "rows/s", 1e6), told("rows-memory", resident / 1e6, "MB")]
+    return [at_least("rows", found["requests"] / found["seconds"], "rows/s", 5e5), told("rows-memory", resident / 1e6, "MB")]
 
 
 def measure_ngram() -> list[Figure]:
