@@ -9,7 +9,7 @@ READY := $(VENV)/.ready
 SUITES := $(wildcard tests/unit tests/laws tests/contract tests/published tests/golden tests/house)
 PYTEST := $(BIN)/python -m pytest -q
 
-.PHONY: demo test setup lint format types imports tests slow real bench accuracy schema catalog-check catalog-index clean
+.PHONY: demo test setup lint format types imports tests slow real bench rivals accuracy schema catalog-check catalog-index clean
 .DEFAULT_GOAL := demo
 
 demo: $(READY) ## advise on a bundled deployment
@@ -55,6 +55,9 @@ real: $(READY) ## a real small model, as a GGUF file and as a snapshot, fetched 
 
 bench: $(READY) ## speed and memory, each against its limit
 	$(BIN)/python bench/run.py
+
+rivals: $(READY) ## beside other simulators on the same work, each in its own environment under build/rivals
+	$(BIN)/python bench/rivals.py
 
 accuracy: $(READY) ## hold the model against the shared measurements (BREAKEVEN_SHARED), and write docs/theory/accuracy.md anew
 	OPENBLAS_NUM_THREADS=1 PYTHONPATH=tools:tests/published $(BIN)/python -m accuracy

@@ -4,74 +4,30 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import statistics
-import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-START = "import sys; from breakeven.cli import main; sys.argv[0] = 'breakeven'; main()"
+import traffic
+from figure import ROOT, SHARED, Figure, at_least, at_most, best_of, breakeven, table
+
 MODEL, HARDWARE = "meta-llama/Llama-3.1-70B-Instruct", "h100-sxm:4"
 ADVISE = ("advise", "--model", MODEL, "--hardware", HARDWARE, "--input", "2000", "--output", "300", "--rate", "4", "--json")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Figure:
-    """A measurement against its limit. ``ratio`` above 1 keeps the limit."""
-
-    name: str
-    value: float
-    unit: str
-    limit: float
-    ratio: float
-
-
-def at_most(name: str, value: float, unit: str, limit: float) -> Figure:
-    return Figure(name=name, value=value, unit=unit, limit=limit, ratio=limit / value)
-
-
-def at_least(name: str, value: float, unit: str, limit: float) -> Figure:
-    return Figure(name=name, value=value, unit=unit, limit=limit, ratio=value / limit)
-
-
-def breakeven(*arguments: str) -> tuple[float, float]:
-    """Wall seconds and largest resident bytes of one run in a fresh process."""
-    began = time.perf_counter()
-    process = subprocess.Popen([sys.executable, "-c", START, *arguments], cwd=ROOT, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    wall_s = time.perf_counter() - began
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode != 0:
-        sys.exit(f"bench: breakeven {' '.join(arguments)} exits {process.returncode}")
-    return wall_s, usage.ru_maxrss * (1.0 if sys.platform == "darwin" else 1024.0)
-
-
-def best_of(call: Callable[[], object], rounds: int = 5) -> float:
-    """Seconds of the quickest of some calls, after one that is not counted."""
-    call()
-    seconds = []
-    for _ in range(rounds):
-        began = time.perf_counter()
-        call()
-        seconds.append(time.perf_counter() - began)
-    return min(seconds)
-
-
 def measure_help() -> Figure:
-    return at_most("help", statistics.median(breakeven("--help")[0] for _ in range(7)), "s", 0.3)
+    return at_most("help", statistics.median(breakeven("--help").wall_s for _ in range(7)), "s", 0.3)
 
 
 def measure_advise() -> Figure:
-    return at_most("advise", statistics.median(breakeven(*ADVISE)[0] for _ in range(5)), "s", 1.0)
+    return at_most("advise", statistics.median(breakeven(*ADVISE).wall_s for _ in range(5)), "s", 1.0)
 
 
 def measure_memory() -> Figure:
-    return at_most("memory", breakeven(*ADVISE)[1] / 1e6, "MB", 300.0)
+    return at_most("memory", breakeven(*ADVISE).resident_bytes / 1e6, "MB", 300.0)
 
 
 def deployment(**workload: object) -> object:
@@ -134,7 +90,7 @@ def measure_trace() -> Figure:
     """The Azure trace where it is at hand, else the one of the examples, which is a tenth of it."""
     from breakeven import traces
 
-    azure = Path(os.environ.get("BREAKEVEN_SHARED", ROOT.parent / "shared")) / "data/traces/azure_2023_conv.csv"
+    azure = SHARED / "traces/azure_2023_conv.csv"
     path = azure if azure.exists() else ROOT / "examples/llama-70b-chat-trace.csv"
     return at_most("trace", best_of(lambda: traces.read(path)), "s", 0.3)
 
@@ -144,7 +100,7 @@ def measure_backtest() -> Figure:
     from breakeven.calibration.backtest import backtest
     from breakeven.measured.files import read
 
-    points = Path(os.environ.get("BREAKEVEN_SHARED", ROOT.parent / "shared")) / "data/lever_points.csv"
+    points = SHARED / "lever_points.csv"
     path = points if points.exists() else ROOT / "examples/measured-cases.csv"
     rows = len(read([path]).rows)
     return at_most("backtest", best_of(lambda: backtest(read([path])).summary, rounds=1) * 1000 / rows, "s/1000 rows", 10.0)
@@ -155,7 +111,7 @@ def measure_calibrate() -> Figure:
     from breakeven.calibration.calibrate import calibrate
     from breakeven.measured.steps import Stated
 
-    runs = Path(os.environ.get("BREAKEVEN_SHARED", ROOT.parent / "shared")) / "data/silicon_e2e.csv"
+    runs = SHARED / "silicon_e2e.csv"
     if not runs.exists():
         return at_most("calibrate", best_of(lambda: calibrate([ROOT / "examples/measured-cases.csv"], Stated()), rounds=1), "s", 60.0)
     with tempfile.TemporaryDirectory() as folder:
@@ -165,10 +121,12 @@ def measure_calibrate() -> Figure:
 
 
 # Processes first: a child inherits the resident size of this process, which numpy would raise.
-BENCHES: dict[str, Callable[[], Figure]] = {
+BENCHES: dict[str, Callable[[], Figure | list[Figure]]] = {
     "help": measure_help,
     "advise": measure_advise,
     "memory": measure_memory,
+    **traffic.BENCHES,
+    **traffic.LONG,
     "pinned": measure_pinned,
     "solved": measure_solved,
     "map": measure_map,
@@ -178,9 +136,14 @@ BENCHES: dict[str, Callable[[], Figure]] = {
 }
 
 
-def table(figures: list[Figure]) -> str:
-    rows = [f"{f.name:<8} {f.value:>14,.3f} {f.unit:<10} limit {f.limit:>12,.1f}   ratio {f.ratio:6.2f}" for f in figures]
-    return "\n".join(rows)
+def measured(names: list[str], check: bool) -> list[Figure]:
+    """The figures of the benchmarks named; else of all, of which a check leaves out the long ones."""
+    figures: list[Figure] = []
+    for name, measure in BENCHES.items():
+        if name in names or (not names and not (check and name in traffic.LONG)):
+            found = measure()
+            figures += found if isinstance(found, list) else [found]
+    return figures
 
 
 def main() -> None:
@@ -193,9 +156,9 @@ def main() -> None:
     unknown = set(wanted.names) - set(BENCHES)
     if unknown:
         parser.error(f"no such benchmark: {', '.join(sorted(unknown))}")
-    figures = [measure() for name, measure in BENCHES.items() if not wanted.names or name in wanted.names]
+    figures = measured(wanted.names, wanted.check)
     print(json.dumps([asdict(figure) for figure in figures], indent=2) if wanted.json else table(figures))
-    missed = [figure.name for figure in figures if figure.ratio * wanted.slack < 1]
+    missed = [figure.name for figure in figures if figure.ratio is not None and figure.ratio * wanted.slack < 1]
     if wanted.check and missed:
         sys.exit(f"bench: limit missed by more than a factor of {wanted.slack:g}: {', '.join(missed)}")
 

@@ -8,13 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from figure import SHARED, work_folder
+
+from figure import DEVICE, MODEL, SHARED, work_folder
 
 AZURE = SHARED / "traces/azure_2023_conv.csv"
 CONVERSATION = SHARED / "traces/mooncake_conversation.jsonl"
-MODEL, DEVICE = "meta-llama/Llama-3.1-8B-Instruct", "h100-sxm"
-CONVERSATION_REPLICAS = 4
-"""Replicas that the conversations load to about two thirds."""
 
 
 def deployment(replicas: int = 1, **engine: Any) -> Any:
@@ -127,3 +125,29 @@ def _occurrence(whose: np.ndarray, conversations: int) -> np.ndarray:
     rank = np.empty(len(whose), dtype=np.int64)
     rank[order] = np.arange(len(whose)) - np.repeat(np.cumsum(counts) - counts, counts)
     return rank
+
+
+def logged_tokens(count: int, seed: int = 0) -> Any:
+    """A log of so many generated tokens, 500 a request, that in part repeat what stood before them."""
+    from breakeven.trace import Trace, make_trace
+
+    rng = np.random.default_rng(seed)
+    each, prompt = 500, 1000
+    requests = max(count // each, 1)
+    phrases = rng.integers(0, 32_000, (2000, 10))
+    text = phrases[rng.integers(0, len(phrases), requests * (prompt + each) // 10)].reshape(requests, -1)
+    noise = rng.random(text.shape) < 0.1
+    text = np.where(noise, rng.integers(0, 32_000, text.shape), text).astype(np.int32)
+    return make_trace(
+        Trace(
+            name="made up",
+            form="openai_log",
+            arrival_s=None,
+            input_tokens=np.full(requests, prompt),
+            output_tokens=np.full(requests, each),
+            prompt_ids=text[:, :prompt].ravel(),
+            prompt_offsets=np.arange(requests + 1) * prompt,
+            output_ids=text[:, prompt:].ravel(),
+            output_offsets=np.arange(requests + 1) * each,
+        )
+    )

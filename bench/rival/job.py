@@ -1,15 +1,26 @@
-"""What the drivers of rivals share: each is started by the interpreter of its rival's own environment, reads a job and writes figures, both JSON."""
+"""What drivers share: each is started by the interpreter of its tool's own environment, reads a job and writes figures, both JSON.
+
+Seconds are the processor's, of the process and its children: every driver runs on one core and one thread, so on a quiet machine they
+are wall time, and on a busy one they leave out what others take.
+"""
 
 from __future__ import annotations
 
 import json
+import resource
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 Job = dict[str, Any]
-"""Arrivals, lengths, step costs and the shape of the engine; what each key is, is said where jobs are made (work.py)."""
+"""Arrivals, lengths, block hashes, step costs and the shape of the engine: see ``jobs`` in rivals.py."""
+
+
+def clock() -> float:
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + children.ru_utime + children.ru_stime
 
 
 def drive(run: Callable[[Job, Path], dict[str, object]]) -> None:

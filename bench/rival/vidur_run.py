@@ -1,22 +1,21 @@
 """vidur over a list of requests: chunked prefill with decodes (its Sarathi scheduler), replicas in turn.
 
-Its wheel ships no profile and it would fetch one. Here one is composed in its own columns from the job's step costs (milliseconds a layer), its own code is
-fitted to that, and only the run of its simulator is timed: imports, fit and tables of predictions are not.
+Its wheel ships no profile and it would fetch one. Here one is composed in its own columns from the job's step costs (milliseconds a
+layer), its own code is fitted to that, and only the run of its simulator is timed: imports, fit and tables of predictions are not.
 """
 
 from __future__ import annotations
 
 import csv
 import os
-import time
 from pathlib import Path
 from typing import Any
 
-from job import Job, drive
+from job import Job, clock, drive
 
 LINEAR = ("attn_pre_proj", "attn_post_proj", "mlp_up_proj", "mlp_down_proj")
 SMALL = ("mlp_act", "input_layernorm", "post_attention_layernorm", "attn_rope", "add")
-TOKENS = (1, 8, 16, 32, 64, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096)
+TOKENS = (1, 8, 16, 32, 64, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192)
 BATCHES = (1, 2, 4, 8, 16, 32, 64, 96, 128, 192, 256)
 LLAMA = {"n_embd": 4096, "n_kv_head": 8, "num_tensor_parallel_workers": 1}
 
@@ -81,6 +80,7 @@ def configuration(job: Job, trace: Path, folder: Path) -> Any:
             k_fold_cv_splits=2,
             num_training_job_threads=1,
             prediction_max_batch_size=job["cap"],
+            prediction_max_prefill_chunk_size=job["token_budget"],
             prediction_max_tokens_per_request=job["longest"],
             use_native_execution_time_predictor=job["native"],
         ),
@@ -113,12 +113,14 @@ def run(job: Job, folder: Path) -> dict[str, object]:
     trace = folder / "trace.csv"
     rows = zip(job["arrival_s"], job["input_tokens"], job["output_tokens"], strict=True)
     write_table(trace, [{"Date": "2023-08-21", "Time": at, "PromptTokenCount": i, "CompletionTokenCount": o} for at, i, o in rows])
-    began = time.perf_counter()
+    began = clock()
     simulator = Simulator(configuration(job, trace, folder))
-    ready = time.perf_counter()
+    ready = clock()
     simulator.run()
-    ended = time.perf_counter()
-    return {"setup_s": ready - began, "seconds": ended - ready, "requests": len(job["arrival_s"])}
+    ended = clock()
+    count = len(job["arrival_s"])
+    done = count if simulator.scheduler.is_empty() else 0
+    return {"setup_s": ready - began, "seconds": ended - ready, "requests": count, "done": done, "end_s": simulator._time}
 
 
 if __name__ == "__main__":

@@ -66,7 +66,7 @@ class BatchOverTime(Struct, frozen=True, kw_only=True):
     p50: float
     p90: float
     seen_by_a_token: float
-    """E[N²]/E[N]: the batch in which the mean token is made."""
+    """The batch in which the mean token is made: by tokens, not by time."""
     share_below_four: float
     saturated_share: float
     """Share of time in windows that ask for more than can be served."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from breakeven.draws import MEDIAN, Draws
 from breakeven.efficiencies import Efficiencies, prior, table
 from breakeven.ledger import draft, prefill
 from breakeven.ledger.curves import with_curves
-from breakeven.ledger.room import Room, room
+from breakeven.ledger.room import Room, prompt_room_tokens, room
 from breakeven.ledger.shard import Shard, shard
 from breakeven.ledger.step import StepCost, step_cost, step_time
 from breakeven.rate_groups import RateGroups, grouped, mixed, varies, within_window
@@ -21,6 +22,8 @@ from breakeven.stats import Array, Flags, median
 
 TTFT_STEPS = 3
 HIT_STEPS = 4
+MANY = 128
+"""Points from which the groups of a varying rate are solved one by one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -177,18 +180,15 @@ def evaluate(d: Deployment, draws: Draws = MEDIAN, *, noise: Noise | None = None
 
 
 def _with_hits(d: Deployment, draws: Draws, noise: Noise | None) -> Deployment:
-    """The hit rate that a trace's reuse curve has at the capacity which the running sequences leave over: damped, each sets the other.
-
-    Left over is the pool less what runs: prompts of running sequences can be hit too, so the rate errs to the low side.
-    """
+    """The hit rate that a trace's reuse curve has at the room which running sequences leave to prompts: damped, each sets the other."""
     w = d.workload
     if w.reuse is None or not d.engine.enable_prefix_caching:
         return d
     hits: Array | float = np.asarray(0.0 if w.prefix_hit_rate is None else np.median(np.asarray(median(w.prefix_hit_rate))))
     for _ in range(HIT_STEPS):
         point = evaluate(replace(d, workload=replace(w, prefix_hit_rate=hits, reuse=None)), draws, noise=noise, exact=False)
-        free = np.clip(1.0 - point.batch / point.room.fits_sequences, 0.0, 1.0)
-        hits = 0.5 * hits + 0.5 * np.interp(point.room.pool_tokens * free, w.reuse.capacity_tokens, w.reuse.hit_rates)
+        kept = prompt_room_tokens(point.room, point.batch / point.cost.ranks, point.demand.running_prompt_tokens)
+        hits = 0.5 * hits + 0.5 * np.interp(kept, w.reuse.capacity_tokens, w.reuse.hit_rates)
     return replace(d, workload=replace(w, prefix_hit_rate=np.asarray(hits), reuse=None))
 
 
@@ -273,10 +273,22 @@ def _open(x: Setting, *, exact: bool) -> Solved:
         return Solved(found=one.found, ttft_s=waited + one.found.wait_s, top_rate=top, prompt_wait_s=one.prompt_wait_s)
     base = np.broadcast_shapes(*(np.shape(value) for value in (rate, top, x.output, x.tau)))
     factors, weights = grouped(rates, len(base))
-    each = _open_at(x, factors * rate, exact=exact)
+    if exact and int(np.prod(base)) >= MANY:
+        # The busiest group's states are many: each of many draws is summed over its own group's alone.
+        each = stacked([_open_at(x, factor * rate, exact=exact) for factor in rates.factors])
+    else:
+        each = _open_at(x, factors * rate, exact=exact)
     found, ttft, groups = mixed(rates, each.found, rate, top, each.first_token_s, x.output)
     wait = (weights * factors * within_window(np.asarray(each.prompt_wait_s), factors * rate, rates.window_s)).sum(axis=0)
     return Solved(found=found, ttft_s=ttft + wait + found.wait_s, top_rate=top, prompt_wait_s=wait, rate_groups=groups)
+
+
+def stacked(groups: Sequence[Served]) -> Served:
+    """Groups solved one by one as arrays with the groups along a new leading axis."""
+    found = {f.name: np.stack([getattr(one.found, f.name) for one in groups]) for f in fields(steady.Steady)}
+    waits = [np.broadcast_to(np.asarray(one.prompt_wait_s, dtype=float), one.first_token_s.shape) for one in groups]
+    first = np.stack([one.first_token_s for one in groups])
+    return Served(found=steady.Steady(**found), first_token_s=first, prompt_wait_s=np.stack(waits))
 
 
 def _open_at(x: Setting, asked: Array | float, *, exact: bool) -> Served:

@@ -1,4 +1,4 @@
-"""What is known of a draft method's acceptance, from the firmest source there is: counters, a log's own figure, a replay, the prior."""
+"""What is known of a draft method's acceptance, from the firmest source: counters, what is declared or logged, a replay, the prior."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from breakeven.trace import Trace
 
 DRAWS = 512
 INTERVAL = (0.05, 0.95)
-Source = Literal["metrics", "trace", "replay", "prior"]
+Source = Literal["metrics", "declared", "trace", "replay", "prior"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +57,7 @@ def known_acceptance(
     replayed: Replay | None = None,
     seed: int = 0,
 ) -> KnownAcceptance:
-    """Counters of a saved metrics page first, then what the trace's file states, a replay of the method, else the prior.
+    """Counters of a saved metrics page first, then what is declared or the trace's file states, a replay of the method, else the prior.
 
     The method and k are the deployment's own, or those that would be meant; a page of counters does not name its method, so that one of
     the two has to. No model is run: for heads, MTP layers and draft models the tokens of a log alone tell nothing.
@@ -69,7 +69,9 @@ def known_acceptance(
     if metrics_file is not None:
         counters = read_draft_counters(metrics_file)
         return _from_given(acceptance_of(counters, method), method, k, "metrics", _counted(counters))
-    stated = None if trace is None else trace.acceptance
+    declared, stated = d.workload.acceptance, None if trace is None else trace.acceptance
+    if declared is not None and declared != stated and declared.method in (None, method):
+        return _from_given(declared, method, k, "declared", Message("replay.acceptance_declared"))
     if trace is not None and stated is not None and stated.method in (None, method):
         return _from_given(stated, method, k, "trace", Message("replay.acceptance_trace", {"path": trace.name}))
     if method in LOOKUPS and replayed is not None and replayed.method == method and not replayed.approximate:

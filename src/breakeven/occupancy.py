@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from breakeven.draws import MEDIAN
-from breakeven.evaluator import Noise, prepare
+from breakeven.evaluator import Noise, Setting, prepare
 from breakeven.spec.deployment import Deployment
 from breakeven.stats import Array
 from breakeven.steady import max_request_rate, occupancy
@@ -22,6 +22,8 @@ class Occupancy:
 
     shares: Array
     """Share of time of 0, 1, 2 … sequences."""
+    token_shares: Array
+    """Share of tokens that are made in steps of so many."""
     saturated: float
     """Share of time in windows that ask for more than can be served."""
 
@@ -32,7 +34,12 @@ class Occupancy:
 
     @property
     def seen_by_a_token(self) -> float:
-        """E[N²]/E[N]: the batch in which the mean token is made; 0 where none is."""
+        """The batch in which the mean token is made; 0 where none is."""
+        return float(self.token_shares @ np.arange(len(self.token_shares)))
+
+    @property
+    def seen_by_a_sequence(self) -> float:
+        """E[N²]/E[N]: the batch that a sequence is in at a random moment of its decoding; full steps take longer, so tokens see less."""
         states = np.arange(len(self.shares))
         mean = float(self.shares @ states)
         return float(self.shares @ states**2) / mean if mean > 0.0 else 0.0
@@ -68,9 +75,16 @@ def occupancy_of(d: Deployment, factors: Array, weights: Array) -> Occupancy:
     if mean >= limit:
         shares = np.zeros(int(cap) + 1)
         shares[-1] = 1.0
-        return Occupancy(shares=shares, saturated=1.0)
+        return Occupancy(shares=shares, token_shares=shares, saturated=1.0)
     _, share = occupancy(x.step, x.tau, rates, x.output, cap, taken)
     full = weights * np.where(over, rates / limit, 0.0)
     calm = np.where(over, 0.0, weights)
     found = (share * (full + calm * (1.0 - full.sum()) / max(calm.sum(), 1e-12))).sum(axis=1)
-    return Occupancy(shares=found, saturated=float(weights[over].sum()))
+    return Occupancy(shares=found, token_shares=_of_tokens(x, found), saturated=float(weights[over].sum()))
+
+
+def _of_tokens(x: Setting, shares: Array) -> Array:
+    """Shares of tokens from shares of time: N sequences make N tokens (or rounds) a step, which takes t_step(N)."""
+    states = np.arange(len(shares), dtype=float)
+    made = shares * states / x.step(np.maximum(states, 1.0))
+    return np.asarray(made / made.sum() if made.sum() > 0.0 else made)

@@ -98,7 +98,9 @@ class ProfileOccupancy(Struct, frozen=True, kw_only=True):
     p95: float
     p99: float
     seen_by_a_token: float
-    """E[N²]/E[N]: the batch in which the mean token is made."""
+    """The batch in which the mean token is made."""
+    seen_by_a_sequence: float
+    """E[N²]/E[N]: the batch that a sequence is in at a random moment of its decoding."""
     share_below_four: float
     share_idle: float
     saturated_share: float
@@ -176,8 +178,10 @@ class ProfileReuse(Struct, frozen=True, kw_only=True):
     capacities: list[ProfileCapacity]
     left_over_tokens: float | None
     """What running sequences leave of the pool of one rank, on the deployment."""
+    prompt_room_tokens: float | None
+    """What of it holds prompts, those that run included."""
     left_over_hit_rate: float | None
-    """The hit rate in it."""
+    """The hit rate in that."""
     over_time_hit_rate: float | None
     """The same over the distribution of the batch."""
     quantised_setting: str | None
@@ -209,8 +213,25 @@ class ProfileDrafting(Struct, frozen=True, kw_only=True):
     acceptance_rate: float | None
     """Accepted over drafted."""
     cumulative: list[float]
+    """By position, over all rounds; empty, as all by position, where the log's tokens are approximate."""
+    per_draft: list[float]
+    """By position, over the rounds that drafted, as engines count it."""
+    conditional: list[float | None]
+    """By position, of the rounds that reached it."""
     drafted_share: float
     """Share of rounds that drafted anything."""
+    rounds: int
+    drafted: int
+    accepted: int
+
+
+class ProfileBestK(Struct, frozen=True, kw_only=True):
+    """The k of the least time per token with so many sequences decoding; 0 is off."""
+
+    batch: int
+    k: int
+    gain: float
+    """Time per token without drafting over the time with it; 1 where off is best."""
 
 
 class ProfileDrafts(Struct, frozen=True, kw_only=True):
@@ -224,7 +245,28 @@ class ProfileDrafts(Struct, frozen=True, kw_only=True):
     groups: dict[str, list[ProfileDrafting]]
     best_k: int | None
     k_range: list[int] | None
-    """On the deployment: the k of the least time per token, and those within a hundredth of it."""
+    """On the deployment: the k of the least time per token, and those within a hundredth of it; 0 is off."""
+    batch: int | None
+    """The batch that it is for."""
+    gain: float | None
+    by_batch: list[ProfileBestK]
+    group_k: dict[str, int]
+    """The best k of each group alone."""
+    notes: list[str]
+
+
+class ProfileAcceptance(Struct, frozen=True, kw_only=True):
+    """What is known of the acceptance of the draft method in force, or that would be meant."""
+
+    method: str
+    k: int
+    cumulative: list[float]
+    low: list[float] | None
+    high: list[float] | None
+    """90 % interval."""
+    source: str
+    """``metrics``, ``declared``, ``trace``, ``replay`` or ``prior``."""
+    provenance: str
 
 
 class ProfileUnanswered(Struct, frozen=True, kw_only=True):
@@ -251,6 +293,8 @@ class ProfileDocument(Struct, frozen=True, kw_only=True):
     """On the deployment that was given."""
     reuse: ProfileReuse | None
     drafts: ProfileDrafts | None
+    acceptance: ProfileAcceptance | None
+    """On the deployment: of its draft method, from counters, the file, the replay or the prior."""
     unanswered: list[ProfileUnanswered]
     warnings: list[str]
     seed: int

@@ -32,6 +32,7 @@ def blocks(document: ProfileDocument, verbose: bool) -> Iterator[RenderableType]
     yield from _batches(document)
     yield from _reuse(document, verbose)
     yield from _drafts(document)
+    yield from _acceptance(document)
     yield from _unanswered(document)
     yield from (glued(f"! {warning}") for warning in document.warnings)
 
@@ -130,15 +131,22 @@ def _drafts(document: ProfileDocument) -> Iterator[RenderableType]:
         return
     heads = words.heads(("k", "acceptance_length", "acceptance_rate", "drafted", "cumulative"), language)
     said = say("profile.drafts", language, method=found.method, rule=found.rule)
-    if found.best_k is not None and found.k_range is not None:
-        best = say("profile.best_k", language, k=found.best_k, low=found.k_range[0], high=found.k_range[-1])
-        said = f"{said} {best}"
     yield glued("")
-    yield labels([(say("profile.drafts_title", language), said)], LABEL_WIDTH)
+    told = [said, *words.best_k_words(document), *found.notes]
+    yield labels([(say("profile.drafts_title", language), glued("\n".join(told)))], LABEL_WIDTH)
     yield indented(table(heads, words.draft_cells(found.by_k), DRAFT_WIDTHS))
     for name, rows in found.groups.items():
         yield indented(glued(name, style="bold"))
         yield indented(table(heads, words.draft_cells(rows[-1:]), DRAFT_WIDTHS))
+
+
+def _acceptance(document: ProfileDocument) -> Iterator[RenderableType]:
+    if document.acceptance is None:
+        return
+    yield glued("")
+    yield labels(
+        [(say("replay.acceptance", document.language), words.acceptance_words(document.acceptance, document.language))], LABEL_WIDTH
+    )
 
 
 def _unanswered(document: ProfileDocument) -> Iterator[RenderableType]:
@@ -148,6 +156,7 @@ def _unanswered(document: ProfileDocument) -> Iterator[RenderableType]:
     yield glued("")
     yield titled("profile.not_enough", language)
     rows: list[tuple[str, str | Text]] = [
-        (say(f"profile.question_{one.question}", language), f"{one.reason} {one.how}") for one in document.unanswered
+        (say(f"profile.question_{one.question}", language), say("profile.reason_how", language, reason=one.reason, how=one.how))
+        for one in document.unanswered
     ]
     yield labels(rows, LABEL_WIDTH)

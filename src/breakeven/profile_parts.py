@@ -10,11 +10,12 @@ import numpy as np
 from breakeven import profile_document as d
 from breakeven import schedule
 from breakeven.compose import Language, figure, sure
+from breakeven.known_acceptance import KnownAcceptance
 from breakeven.levers import speculation
 from breakeven.messages import say, text
 from breakeven.occupancy import Occupancy
 from breakeven.phrasing import headline
-from breakeven.replay.result import Drafting
+from breakeven.replay.result import Drafting, per_draft
 from breakeven.spec.parallel import layout
 from breakeven.traffic.batches import Batches
 from breakeven.traffic.drafts import Drafts
@@ -60,6 +61,7 @@ def _occupancy(found: Occupancy) -> d.ProfileOccupancy:
     return d.ProfileOccupancy(
         mean=sure(found.mean),
         seen_by_a_token=sure(found.seen_by_a_token),
+        seen_by_a_sequence=sure(found.seen_by_a_sequence),
         share_below_four=sure(found.few),
         share_idle=sure(found.idle),
         saturated_share=sure(found.saturated),
@@ -107,7 +109,8 @@ def _left_over(found: Reuse) -> dict[str, Any]:
     """Where the memory ledger meets the curve, and what caching could save at most."""
     at, second, most = found.left_over, found.second, found.ceiling
     return {
-        "left_over_tokens": None if at is None else sure(at.capacity_tokens),
+        "left_over_tokens": None if at is None else sure(at.left_over_tokens),
+        "prompt_room_tokens": None if at is None else sure(at.capacity_tokens),
         "left_over_hit_rate": None if at is None else sure(at.hit_rate),
         "over_time_hit_rate": figure(found.over_time),
         "quantised_setting": None if second is None else second.setting,
@@ -118,22 +121,41 @@ def _left_over(found: Reuse) -> dict[str, Any]:
     }
 
 
-def drafts(found: Drafts) -> d.ProfileDrafts:
-    """Drafting replayed, by k and by group."""
+def drafts(found: Drafts, language: Language) -> d.ProfileDrafts:
+    """Drafting replayed, by k and by group, and by batch on the deployment."""
     replayed = found.replay
     return d.ProfileDrafts(
         method=replayed.method,
         rule=replayed.rule,
         settings=dict(replayed.settings),
         approximate=replayed.approximate,
-        by_k=_by_k(replayed.total),
-        groups={name: _by_k(group) for name, group in replayed.groups.items()},
+        by_k=_by_k(replayed.total, replayed.approximate),
+        groups={name: _by_k(group, replayed.approximate) for name, group in replayed.groups.items()},
         best_k=found.best_k,
         k_range=None if found.k_range is None else list(found.k_range),
+        batch=found.batch,
+        gain=figure(found.gain),
+        by_batch=[d.ProfileBestK(batch=one.batch, k=one.k, gain=sure(one.gain)) for one in found.by_batch],
+        group_k=dict(found.group_k or {}),
+        notes=[text(note, language) for note in found.notes],
     )
 
 
-def _by_k(found: Sequence[Drafting]) -> list[d.ProfileDrafting]:
+def acceptance(found: KnownAcceptance, language: Language) -> d.ProfileAcceptance:
+    """The acceptance of the draft method, and where it is from."""
+    return d.ProfileAcceptance(
+        method=found.method,
+        k=found.k,
+        cumulative=[sure(share) for share in found.cumulative],
+        low=None if found.low is None else [sure(share) for share in found.low],
+        high=None if found.high is None else [sure(share) for share in found.high],
+        source=found.source,
+        provenance=text(found.provenance, language),
+    )
+
+
+def _by_k(found: Sequence[Drafting], approximate: bool) -> list[d.ProfileDrafting]:
+    """Positions are of tokens: pieces of text have none."""
     return [
         d.ProfileDrafting(
             k=one.k,
@@ -141,8 +163,13 @@ def _by_k(found: Sequence[Drafting]) -> list[d.ProfileDrafting]:
             low=None if one.length_interval is None else figure(one.length_interval[0]),
             high=None if one.length_interval is None else figure(one.length_interval[1]),
             acceptance_rate=figure(one.acceptance_rate),
-            cumulative=[sure(share) for share in one.cumulative],
+            cumulative=[] if approximate else [sure(share) for share in one.cumulative],
+            per_draft=[] if approximate else [sure(share) for share in per_draft(one)],
+            conditional=[] if approximate else [figure(share) for share in one.conditional],
             drafted_share=sure(one.drafted_share),
+            rounds=one.rounds,
+            drafted=one.drafted,
+            accepted=one.accepted,
         )
         for one in found
     ]

@@ -10,7 +10,7 @@ import numpy as np
 from breakeven import profile_document as d
 from breakeven.compose import Language
 from breakeven.messages import say, text
-from breakeven.profile_parts import batches, drafts, reuse
+from breakeven.profile_parts import acceptance, batches, drafts, reuse
 from breakeven.traffic.arrivals import Arrivals, Dispersion
 from breakeven.traffic.lengths import Distribution
 from breakeven.traffic.profile import Profile
@@ -47,7 +47,8 @@ def compose(found: Profile, language: Language = "en", *, seed: int = 0) -> d.Pr
         e2e_s=_distribution(found.e2e_s),
         batches=None if found.batches is None else batches(found.batches, language),
         reuse=told,
-        drafts=None if found.drafts is None else drafts(found.drafts),
+        drafts=None if found.drafts is None else drafts(found.drafts, language),
+        acceptance=None if found.acceptance is None else acceptance(found.acceptance, language),
         unanswered=[
             d.ProfileUnanswered(question=one.question, reason=text(one.reason, language), how=text(one.how, language))
             for one in found.unanswered

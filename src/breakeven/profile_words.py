@@ -7,7 +7,14 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from breakeven.messages import say
-from breakeven.profile_document import ProfileArrivals, ProfileDistribution, ProfileDocument, ProfileDrafting, ProfileFile
+from breakeven.profile_document import (
+    ProfileAcceptance,
+    ProfileArrivals,
+    ProfileDistribution,
+    ProfileDocument,
+    ProfileDrafting,
+    ProfileFile,
+)
 from breakeven.units import bytes_text, number_text, percent_text, tokens_text
 
 BARS = "▁▂▃▄▅▆▇█"
@@ -118,7 +125,12 @@ def left_over_words(document: ProfileDocument) -> list[str]:
     found, language = document.reuse, document.language
     if found is None or found.left_over_hit_rate is None:
         return []
-    values = {"tokens": found.left_over_tokens, "hits": found.left_over_hit_rate, "time": found.over_time_hit_rate}
+    values = {
+        "left": found.left_over_tokens,
+        "tokens": found.prompt_room_tokens,
+        "hits": found.left_over_hit_rate,
+        "time": found.over_time_hit_rate,
+    }
     lines = [say("profile.left_over", language, **values)]
     if found.quantised_hit_rate is not None:
         lines.append(say("profile.quantised", language, setting=found.quantised_setting, hits=found.quantised_hit_rate))
@@ -145,6 +157,34 @@ def split_cells(document: ProfileDocument) -> list[list[str]]:
     """The places at which prompts part, as cells of a table."""
     rows = [] if document.reuse is None else document.reuse.splits
     return [[tokens_text(row.position_tokens), f"{row.requests:,}", f"{row.continuations:,}", percent_text(row.share)] for row in rows]
+
+
+def best_k_words(document: ProfileDocument) -> list[str]:
+    """The best k on the deployment: where it runs, and by how many decode together."""
+    found, language = document.drafts, document.language
+    if found is None or found.best_k is None or found.k_range is None:
+        return []
+    key = "replay.best_off" if found.best_k == 0 else "replay.best_k"
+    told = [say(key, language, batch=found.batch, k=found.best_k, gain=found.gain, low=found.k_range[0], high=found.k_range[-1])]
+    steps = [one for i, one in enumerate(found.by_batch) if i == 0 or one.k != found.by_batch[i - 1].k]
+    off = say("replay.off", language)
+    parts = [say("replay.from_batch", language, batch=one.batch, k=off if one.k == 0 else f"k = {one.k}") for one in steps]
+    told.append(say("replay.by_batch", language, steps=say("replay.comma", language).join(parts)))
+    if len(found.group_k) > 1:
+        told.append(say("replay.by_group", language, groups=", ".join(f"{name} {k or off}" for name, k in found.group_k.items())))
+    return told
+
+
+def acceptance_words(found: ProfileAcceptance, language: str) -> str:
+    """Acceptance by position with its interval, and where it is from."""
+    ends = zip(found.low, found.high, strict=True) if found.low is not None and found.high is not None else None
+    shares = [f"{share:.2f}" for share in found.cumulative]
+    if ends is not None:
+        shares = [f"{share} ({low:.2f}–{high:.2f})" for share, (low, high) in zip(shares, ends, strict=True)]
+    length = 1.0 + sum(found.cumulative)
+    return say(
+        "replay.acceptance_of", language, method=found.method, k=found.k, length=length, shares=", ".join(shares), source=found.provenance
+    )
 
 
 def draft_cells(rows: Sequence[ProfileDrafting]) -> list[list[str]]:

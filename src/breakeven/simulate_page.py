@@ -18,6 +18,7 @@ LABELS = ("served", "goodput", "promises", "batch", "over_time", "device_time", 
 PERCENTILES = (14, 11, 11, 11, 11, 11, None)
 SPARK = 48
 SERIES = (11, SPARK, None)
+LEVER = 26
 
 
 def blocks(document: SimulationDocument, verbose: bool) -> Iterator[RenderableType]:
@@ -97,7 +98,7 @@ def _levers(document: SimulationDocument, verbose: bool) -> Iterator[RenderableT
     if lattice is None:
         return
     names = words.gain_names(document)
-    widths = (24, 6, *(20 for _ in names[1:]), None)
+    widths = (LEVER, 6, *(13 for _ in names[1:]), None)
     table = grid(*widths)
     table.add_row(*(glued(head, style=DIM) for head in words.lever_heads(names, language)))
     yield table
@@ -112,10 +113,10 @@ def _levers(document: SimulationDocument, verbose: bool) -> Iterator[RenderableT
     yield glued(printable(lattice.interval), style=DIM)
     yield glued("")
     rows = [words.combination_cells(one, language) for one in words.shown_combinations(document, all_of_them=verbose)]
-    yield _rows(words.combination_heads(language), rows, (None, 10, 10, 10, 19))
+    yield _rows(words.combination_heads(language), rows, (None, 10, 10, 10, 14))
 
 
 def _left_out(title: str, reason: str) -> Table:
-    table = grid(24, None)
+    table = grid(LEVER, None)
     table.add_row(glued(title, style="bold"), glued(reason, style=DIM))
     return table

@@ -177,12 +177,11 @@ def series_rows(document: SimulationDocument, width: int) -> list[tuple[str, str
 
 
 def gain_cell(gain: SimulationGain | None) -> str:
-    """A gain and its interval."""
+    """A gain and half of its interval, where that is a hundredth at least."""
     if gain is None or gain.gain is None:
         return NOTHING
-    if gain.low is None or gain.high is None or gain.low == gain.high:
-        return gain_text(gain.gain)
-    return f"{gain_text(gain.gain)} ({gain.low:.2f}–{gain.high:.2f})"
+    half = "0.00" if gain.low is None or gain.high is None else f"{(gain.high - gain.low) / 2:.2f}"
+    return gain_text(gain.gain) if half == "0.00" else f"{gain_text(gain.gain)} ±{half.removeprefix('0')}"
 
 
 def gain_names(document: SimulationDocument) -> list[str]:

@@ -83,12 +83,13 @@ def make_trace(trace: Trace) -> Trace:
         raise InputError("trace_empty", path=trace.name, damaged=trace.damaged, apart=trace.set_apart)
     arrays: dict[str, Any] = {name: getattr(trace, name) for name in (*PER_REQUEST, *(name for pair in RAGGED for name in pair))}
     if trace.arrival_s is not None:
-        if bool(np.any(np.diff(trace.arrival_s) < 0)):
+        if bool(np.any(trace.arrival_s[1:] < trace.arrival_s[:-1])):
             order = np.argsort(trace.arrival_s, kind="stable")
             arrays |= {name: arrays[name][order] for name in PER_REQUEST if arrays[name] is not None}
             for values, offsets in RAGGED:
                 arrays[values], arrays[offsets] = _sorted_ragged(arrays[values], arrays[offsets], order)
-        arrays["arrival_s"] = arrays["arrival_s"] - arrays["arrival_s"][0]
+        if arrays["arrival_s"][0] != 0.0:
+            arrays["arrival_s"] = arrays["arrival_s"] - arrays["arrival_s"][0]
     for array in arrays.values():
         if array is not None:
             array.setflags(write=False)

@@ -208,7 +208,7 @@ class TestReuse:
         advice = json.loads(capsys.readouterr().out)
         assert advice["provenance"]["workload.prefix_hit_rate"] == "file"
         assert 0.03 < advice["deployment"]["workload"]["prefix_hit_rate"] < 0.05
-        assert any("running sequences leave over" in warning for warning in advice["warnings"])
+        assert any("running sequences leave to prompts" in warning for warning in advice["warnings"])
         stated = ["advise", "--trace", str(shared / MOONCAKE), "--rate", "1", *DEPLOYED, "--prefix-hit-rate", "0.2", "--json"]
         assert cli.run(stated) == 0
         advice = json.loads(capsys.readouterr().out)

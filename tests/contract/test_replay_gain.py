@@ -127,6 +127,9 @@ def test_acceptance_comes_from_the_firmest_source_there_is() -> None:
     assert (replayed.source, replayed.cumulative, replayed.low is None) == ("replay", found.total[1].cumulative, False)
     stated = replace(log, acceptance=Acceptance(cumulative=(0.7, 0.5), k=2))
     assert known_acceptance(stated, looked_up, replayed=found).source == "trace"
+    declared = replace(looked_up, workload=replace(looked_up.workload, acceptance=Acceptance(length=1.4, k=3, method="ngram")))
+    assert known_acceptance(stated, declared, replayed=found).source == "declared"
+    assert known_acceptance(stated, declared).length == pytest.approx(1.4)
     prior = known_acceptance(log, headed, replayed=found)
     assert (prior.source, prior.method) == ("prior", "eagle3") and prior.low is not None and prior.high is not None
     assert all(low < p < high for low, p, high in zip(prior.low, prior.cumulative, prior.high, strict=True))

@@ -85,6 +85,8 @@ def test_made_up_requests_are_said_to_be(capsys: pytest.CaptureFixture[str]) -> 
     assert told["load"]["trace"] is None and any("made-up" in note for note in told["notes"])
     clients = document(capsys, *SMALL[:-4], "--concurrency", "8", "--requests", "80")
     assert (clients["load"]["arrivals"], clients["load"]["clients"]) == ("closed", 8)
+    pressed = document(capsys, *SMALL[:-4], "--concurrency", "8", "--requests", "80", "--speed", "2")
+    assert pressed["figures"] == clients["figures"] and any("--speed" in note for note in pressed["notes"])
 
 
 def test_levers_are_turned_on_the_same_arrivals(capsys: pytest.CaptureFixture[str]) -> None:
@@ -137,15 +139,33 @@ def test_bad_input_is_one_clear_line(capsys: pytest.CaptureFixture[str], name: s
     assert language == "zh" or said in err
 
 
-def test_a_trace_without_outputs_is_refused_by_name(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    from dataclasses import replace
+def test_a_trace_without_outputs_is_refused_by_name_unless_they_are_given(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    table = tmp_path / "no-outputs.csv"
+    table.write_text("when,pin\n" + "".join(f"{n},{100 + n}\n" for n in range(30)))
+    said = (*SMALL[:4], "--trace", str(table), "--columns", "arrival=when,input=pin")
+    code, out, err = run(capsys, *said)
+    assert (code, out) == (2, "") and "no-outputs.csv" in err and "--output" in err and err.count("\n") == 1
+    told = document(capsys, *said, "--output", "50")
+    assert told["figures"]["output_tokens_per_s"] * told["figures"]["end_s"] == pytest.approx(30 * 50)
+    assert any("as given" in note for note in told["notes"])
 
-    from breakeven import traces
 
-    read = traces.read
-    monkeypatch.setattr(traces, "read", lambda *given: replace(read(*given), output_tokens=None))
-    code, out, err = run(capsys, SAMPLE)
-    assert (code, out) == (2, "") and "llama-70b-chat-trace.csv" in err and err.count("\n") == 1
+def test_a_trace_without_times_needs_a_rate_or_clients(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    table = tmp_path / "no-times.csv"
+    table.write_text("pin,pout\n" + "".join(f"{100 + n},20\n" for n in range(200)))
+    said = (*SMALL[:4], "--trace", str(table), "--columns", "input=pin,output=pout")
+    code, out, err = run(capsys, *said)
+    assert (code, out) == (2, "") and "--rate" in err
+    told = document(capsys, *said, "--rate", "10")
+    assert any("Poisson" in note for note in told["notes"])
+    assert told["figures"]["requests_per_s"] == pytest.approx(10, rel=0.25)
+    assert document(capsys, *said, "--concurrency", "4")["load"]["clients"] == 4
+
+
+def test_a_rate_beside_a_trace_stretches_its_arrivals(capsys: pytest.CaptureFixture[str]) -> None:
+    told = document(capsys, SAMPLE, "--rate", "4", "--requests", "400")
+    assert any("stretched" in note for note in told["notes"])
+    assert told["figures"]["batch"]["mean"] > document(capsys, SAMPLE, "--requests", "400")["figures"]["batch"]["mean"]
 
 
 def test_a_tail_of_the_objectives_is_answered(capsys: pytest.CaptureFixture[str], tmp_path: Path, root: Path) -> None:

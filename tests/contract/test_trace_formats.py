@@ -111,6 +111,20 @@ class TestOpenAI:
             len(one) == len(other) == -(-int(found.input_tokens[0]) // 8) and np.array_equal(one[:-1], other[:-1]) and one[-1] != other[-1]
         )
 
+    @pytest.mark.parametrize("per_token", [1.5, 0.75])
+    def test_pieces_are_scaled_to_the_lengths_that_are_logged(self, tmp_path: Path, per_token: float) -> None:
+        def asked(number: int) -> dict[str, Any]:
+            words = ["shared "] * 3000 + [f"{number}{chr(97 + number)} "] * 300
+            usage = {"prompt_tokens": round((3000 + 3 * 300) / per_token), "completion_tokens": 1}
+            return {"model": "m", "prompt": "".join(words), "usage": usage}
+
+        found = of(tmp_path, *map(asked, range(12)), block_tokens=16)
+        assert found.hash_ids is not None and found.hash_offsets is not None
+        rows = np.split(found.hash_ids, found.hash_offsets[1:-1])
+        assert {len(row) for row in rows} == {-(-int(found.input_tokens[0]) // 16)}
+        shared = sum(int(one == other) for one, other in zip(rows[0], rows[1], strict=True))
+        assert shared == pytest.approx(3000 / per_token / 16, abs=2) and f"{per_token:.2f}"[:3] in said(found)
+
     def test_a_field_that_lies_deeper_may_group(self, tmp_path: Path) -> None:
         found = of(tmp_path, *({**CHAT, "metadata": {"route": route}} for route in ("search", "chat", "search")), group="metadata.route")
         assert found.groups is not None and found.groups.tolist() == [0, 1, 0] and found.group_names == ("search", "chat")
@@ -281,6 +295,10 @@ class TestTables:
     def test_damaged_cells_are_counted_by_their_lines(self, tmp_path: Path) -> None:
         found = read(tmp_path, 'ts,input_tokens,output_tokens\n1,10,2\n2,ten,2\nx,10,2\n4,10,"2"\n5,10,-2\n6,3.0,1\n')
         assert (found.requests, found.damaged, found.damaged_lines) == (3, 3, (3, 4, 6))
+
+    def test_a_column_that_says_nothing_is_none(self, tmp_path: Path) -> None:
+        found = read(tmp_path, "ts,input_tokens,output_tokens,ttft\n1,10,,x\n2,10,,\n")
+        assert found.requests == 2 and found.output_tokens is None and found.ttft_s is None
 
     def test_what_most_say_and_some_do_not_is_set_apart(self, tmp_path: Path) -> None:
         found = read(tmp_path, "ts,input_tokens,output_tokens\n1,10,2\n,10,2\n3,10,\n")

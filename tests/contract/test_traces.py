@@ -243,6 +243,11 @@ class TestMooncake:
         found = traces.read(written(tmp_path, "\n".join(map(json.dumps, turns))))
         assert found.hash_ids is not None and found.input_tokens[0] > 4 and found.block_tokens == 16
 
+    def test_text_beside_ids_is_cut_into_blocks_of_the_same_size(self, tmp_path: Path) -> None:
+        said = {"timestamp": 5, "text_input": "word " * 1030, "output_length": 5}
+        found = traces.read(written(tmp_path, "\n".join(map(json.dumps, (MOONCAKE, said)))))
+        assert found.block_tokens == 512 and found.hash_offsets is not None and found.hash_offsets.tolist() == [0, 3, 6]
+
     @pytest.mark.parametrize(
         "change",
         [

@@ -23,6 +23,7 @@ from breakeven.messages import text
 from breakeven.reading import nesting, records, source
 from breakeven.reading.cells import times_ns
 from breakeven.reading.cutting import KINDS, LONGEST, WIDTH, cut
+from breakeven.reading.pieces import scaled
 from breakeven.reading.source import Source
 from breakeven.reading.stamps import stamp_ns
 from breakeven.trace import Trace, arrivals, request_rate
@@ -234,6 +235,14 @@ def test_texts_that_begin_alike_are_cut_alike(beginning: str, one: str, other: s
     assert pieces(beginning, cut.py_func) == alike  # type: ignore[attr-defined]
 
 
+@given(st.lists(st.integers(0, 99), max_size=60), st.integers(0, 60), st.floats(0.25, 4))
+def test_scaled_pieces_that_begin_alike_go_on_alike(pieces: list[int], cut_at: int, per_token: float) -> None:
+    whole = scaled(np.array(pieces, dtype=np.int32), per_token)
+    part = scaled(np.array(pieces[:cut_at], dtype=np.int32), per_token)
+    sure = max(0, len(part) - 1)
+    assert np.array_equal(part[:sure], whole[:sure]) and len(whole) == int(np.ceil(len(pieces) / per_token))
+
+
 def test_blocks_and_tokens_tell_the_same_prefixes_apart(tmp_path: Path) -> None:
     asked = [{"prompt_token_ids": list(range(n)), "choices": []} for n in (40, 33, 50)] + [{"prompt_token_ids": [1] * 40, "choices": []}]
     path = written(tmp_path, "\n".join(map(json.dumps, asked)))
@@ -250,3 +259,56 @@ def arrivals_known(trace: Trace) -> bool:
     except InputError:
         return False
     return True
+
+
+HOSTILE: tuple[Any, ...] = (
+    None,
+    "",
+    "x",
+    -1,
+    0,
+    1.5,
+    1e308,
+    10**30,
+    True,
+    [],
+    {},
+    [[]],
+    ["a", None],
+    {"a": {}},
+    "9" * 400,
+    "\x00",
+    [2**40],
+    "{}",
+)
+
+
+def replaced(value: Any, path: tuple[Any, ...], other: Any) -> Any:
+    """A value with another one at a place within it."""
+    if not path:
+        return other
+    found = dict(value) if isinstance(value, dict) else list(value)
+    found[path[0]] = replaced(found[path[0]], path[1:], other)
+    return found
+
+
+def places(value: Any) -> list[tuple[Any, ...]]:
+    """The places of all values within a value."""
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [(), *((key, *rest) for key, part in inner for rest in places(part))]
+
+
+@pytest.mark.parametrize("form", [form for form, sample in FORMS.items() if sample.records[0].startswith("{")])
+@given(data=st.data())
+def test_any_value_at_any_place_is_a_trace_or_one_line(tmp_path_factory: pytest.TempPathFactory, form: str, data: st.DataObject) -> None:
+    sample = FORMS[form]
+    record = json.loads(sample.records[0])
+    for _ in range(data.draw(st.integers(1, 2))):
+        record = replaced(record, data.draw(st.sampled_from(places(record))), data.draw(st.sampled_from(HOSTILE)))
+    path = written(tmp_path_factory.mktemp("any"), sample.text([sample.records[0], json.dumps(record)]))
+    found = traces.read(path, Reading(keep_tokens=True))
+    assert found.form == form and found.requests >= sample.per_record
+    try:
+        traces.read(written(path.parent, sample.text([json.dumps(record)])))
+    except InputError as error:
+        assert "\n" not in str(error)

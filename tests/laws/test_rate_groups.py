@@ -183,7 +183,7 @@ class TestOccupancy:
             found = occupancy_of(d, np.array([1.0]), np.array([1.0]))
             assert found.shares.sum() == pytest.approx(1.0, abs=1e-9)
             assert found.mean == pytest.approx(float(evaluate(d).batch), rel=1e-6)
-            assert found.seen_by_a_token >= found.mean
+            assert found.mean <= found.seen_by_a_token <= found.seen_by_a_sequence
 
     def test_at_the_cap_it_stays_there(self) -> None:
         d = deployment(500.0, max_num_seqs=8)

@@ -85,10 +85,10 @@ class TestHitsOfATrace:
     def hits(self, d: Deployment) -> float:
         return float(np.asarray(evaluate(d).demand.hit_rate))
 
-    def test_are_those_of_the_capacity_that_running_sequences_leave_over(self) -> None:
+    def test_are_those_of_the_room_that_running_sequences_leave_to_prompts(self) -> None:
         point = evaluate(d := deployment(reuse=REUSE, prefix_hit_rate=0.4))
-        free = 1.0 - float(point.batch) / float(np.asarray(point.room.fits_sequences))
-        wanted = float(np.interp(point.room.pool_tokens * free, REUSE.capacity_tokens, REUSE.hit_rates))
+        beside = float(point.room.sequence_bytes) / point.room.kv_bytes_per_token - 1200.0
+        wanted = float(np.interp(point.room.pool_tokens - float(point.batch) * beside, REUSE.capacity_tokens, REUSE.hit_rates))
         assert self.hits(d) == pytest.approx(wanted, rel=0.05)
 
     def test_a_larger_pool_hits_no_less_and_that_is_how_a_smaller_cache_format_gains_twice(self) -> None:

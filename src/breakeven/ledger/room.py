@@ -68,3 +68,14 @@ def _pool_tokens(pool_bytes: float, per_token: float, engine: Engine, block: int
     """Tokens of the pool: the bytes left over in whole blocks, and no more than the engine was told; 0 where tokens take none."""
     fits = float(np.floor(pool_bytes / (per_token * block))) * block if per_token else 0.0
     return fits if engine.kv_cache_tokens is None else min(fits, float(engine.kv_cache_tokens))
+
+
+def prompt_room_tokens(space: Room, batch: Array | float, running_prompt_tokens: Array | float) -> Array:
+    """Tokens of a rank's pool for prompts, those of its running sequences included: pool − b·(sequence bytes/κ − prompt).
+
+    A prefix cache finds the prompts that run as well as those that have ended, once for all that share them; what a sequence holds
+    beside its prompt is lost to it. A model whose tokens take no room has no prefixes to keep.
+    """
+    pool = space.pool_tokens if space.kv_bytes_per_token else 0.0
+    each = np.maximum(space.sequence_bytes / (space.kv_bytes_per_token or np.inf) - running_prompt_tokens, 0.0)
+    return np.asarray(np.maximum(pool - batch * each, 0.0))

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from breakeven.reading.pieces import Pieces, fitted
+from breakeven.reading.pieces import Pieces, fitted, scaled
 from breakeven.reading.request import Tokens, at, count
 from breakeven.trace import Ids
 
@@ -24,6 +24,8 @@ class Said:
 
     ids: Tokens
     exact: bool
+    logged: bool = False
+    """Whether they stood in the log, chat template and all."""
 
 
 def table(value: object) -> Table:
@@ -48,10 +50,10 @@ def prompt_of(body: Table, response: Table, pieces: Pieces) -> Said | None:
     for record in (body, response):
         logged = token_ids(first_of(record, PROMPT_IDS))
         if logged is not None:
-            return Said(ids=logged, exact=True)
+            return Said(ids=logged, exact=True, logged=True)
     plain = token_ids(body.get("prompt"))
     if plain is not None:
-        return Said(ids=plain, exact=True)
+        return Said(ids=plain, exact=True, logged=True)
     texts = list(_prompt_texts(body))
     return Said(ids=pieces.joined([pieces.ids(text) for text in texts]), exact=pieces.exact) if texts else None
 
@@ -104,7 +106,7 @@ def output_of(record: Table, response: Table, pieces: Pieces) -> Said | None:
     for holder in (choice, response, record):
         logged = token_ids(first_of(holder, OUTPUT_IDS))
         if logged is not None:
-            return Said(ids=logged, exact=True)
+            return Said(ids=logged, exact=True, logged=True)
     texts = [text for text in _output_texts(record, response, choice) if text]
     return Said(ids=pieces.joined([pieces.ids(text) for text in texts]), exact=pieces.exact) if texts else None
 
@@ -133,11 +135,11 @@ def usage_of(record: Table, response: Table) -> tuple[int | None, int | None, in
     return prompt, output, cached
 
 
-def as_long(said: Said | None, length: int | None, salt: int) -> Tokens | None:
-    """The ids of a prompt, as many as are logged where they are only approximate."""
-    if said is None:
-        return None
-    if said.exact or length is None:
-        return said.ids
-    ids: Ids = said.ids  # type: ignore[assignment]  # what is approximate was cut here
+def as_long(said: Said | None, length: int | None, salt: int, pieces_per_token: float | None = None) -> Tokens | None:
+    """The ids of a prompt; those cut from text, which lack the chat template at the least, made as many as the log counts."""
+    if said is None or said.logged:
+        return None if said is None else said.ids
+    ids: Ids = said.ids  # type: ignore[assignment]  # what was not logged was cut here
+    if pieces_per_token is not None and not said.exact:
+        ids = scaled(ids, pieces_per_token)
     return fitted(ids, length, salt)

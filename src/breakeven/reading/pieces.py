@@ -14,10 +14,14 @@ from breakeven.errors import InputError
 from breakeven.reading import Reading
 from breakeven.trace import Ids
 
-POSITIVE = 0x7FFFFFFF
+POSITIVE, SPREAD = 0x7FFFFFFF, 2654435761
 REMEMBERED = 2**16
 REMEMBERED_BYTES = 2**12
 """Longer texts than this are worth remembering: system prompts and earlier turns come again."""
+
+
+STRETCHED = 16
+"""A prompt that is counted longer than this many times its text holds something else, and is left as it is."""
 
 
 class Pieces:
@@ -77,13 +81,27 @@ def _loaded(path: Path | None) -> Any:
     return loading.result()
 
 
+def scaled(ids: Ids, pieces_per_token: float) -> Ids:
+    """Pieces drawn together, or out, to as many tokens as they make by a ratio; equal beginnings stay equal.
+
+    >>> scaled(np.arange(6, dtype=np.int32), 1.5).size, scaled(np.arange(6, dtype=np.int32), 0.5).size
+    (4, 12)
+    """
+    tokens = int(np.ceil(len(ids) / pieces_per_token))
+    starts = np.floor(np.arange(tokens) * pieces_per_token).astype(np.int64)
+    mixed = ids.astype(np.int64) * SPREAD & POSITIVE
+    if pieces_per_token >= 1.0:
+        values = np.add.reduceat(mixed, starts) if tokens else mixed
+    else:
+        values = mixed[starts] + (np.arange(tokens) - np.searchsorted(starts, starts)) * SPREAD
+    return (values & POSITIVE).astype(np.int32)
+
+
 def fitted(ids: Ids, length: int | None, salt: int) -> Ids:
     """Approximate ids as long as the prompt is known to be: cut, or filled up with ids that no other request has."""
-    if length is None or length == len(ids):
+    if length is None or length == len(ids) or length > STRETCHED * len(ids) + REMEMBERED_BYTES:
         return ids
     if length < len(ids):
         return ids[:length]
-    filler: NDArray[np.uint32] = (np.arange(length - len(ids), dtype=np.uint32) + np.uint32(salt * 2654435761 % 2**32)) * np.uint32(
-        2246822519
-    )
+    filler: NDArray[np.uint32] = (np.arange(length - len(ids), dtype=np.uint32) + np.uint32(salt * SPREAD % 2**32)) * np.uint32(2246822519)
     return np.concatenate((ids, (filler & POSITIVE).astype(np.int32)))

@@ -57,8 +57,7 @@ def seconds(value: object, unit_s: float = 1.0) -> float | None:
     """A duration in seconds; none where it is no number from 0 to 30 years."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
-    found = float(value) * unit_s
-    return found if 0.0 <= found <= LONGEST_S else None
+    return float(value) * unit_s if 0.0 <= value <= LONGEST_S / unit_s else None
 
 
 def at(record: Mapping[str, object], path: str) -> object:

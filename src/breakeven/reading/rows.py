@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,14 +13,12 @@ from numpy.typing import NDArray
 from breakeven.messages import Message
 from breakeven.reading import Reading
 from breakeven.reading.blocks import block_ids
+from breakeven.reading.columns import COLUMNS, NO_TIME, NONE, RAGGED, Column, columns
 from breakeven.reading.request import LARGEST_ID, Request, count, named
 from breakeven.reading.source import Source
+from breakeven.reading.stamps import EARLIEST_NS, LATEST_NS
 from breakeven.trace import SHOWN_LINES
 
-NO_TIME, NONE = -(2**63), -1
-COLUMNS = {"arrival": "q", "input": "i", "output": "i", "cached": "i", "ttft": "d", "e2e": "d", "session": "i", "group": "i"}
-"""Per request: the type it is kept in."""
-RAGGED = {"hash": "q", "prompt": "i", "completion": "i"}
 MANY, CROWDED = 20, 0.5
 """From which share of so many requests on it is said that they arrive at the very moment of another."""
 
@@ -52,9 +49,8 @@ class Rows:
     in_lines: bool = True
     """Whether a record is a line; else its number counts elements."""
     block_tokens: int | None = None
-    """Tokens behind a hash id where the file says; prompts of tokens are cut by ``reading``'s."""
-    columns: dict[str, Any] = field(default_factory=lambda: {name: array(kind) for name, kind in (COLUMNS | RAGGED).items()})
-    sizes: dict[str, Any] = field(default_factory=lambda: {name: array("i") for name in RAGGED})
+    """Tokens behind an id of a block where the form says; else prompts are cut into blocks of ``reading``'s."""
+    columns: dict[str, Column] = field(default_factory=columns)
     bad: _Numbers = field(default_factory=_Numbers)
     bad_lines: list[int] = field(default_factory=list)
     apart: dict[str, _Numbers] = field(default_factory=dict)
@@ -80,7 +76,8 @@ class Rows:
         prompt = count(request.input_tokens)
         output = None if request.output_tokens is None else count(request.output_tokens)
         ids_sound = all(type(name) is int and 0 <= name < LARGEST_ID for name in request.hash_ids)
-        if prompt is None or not ids_sound or (output is None and request.output_tokens is not None):
+        in_time = request.arrival_ns is None or EARLIEST_NS < request.arrival_ns < LATEST_NS
+        if prompt is None or not ids_sound or not in_time or (output is None and request.output_tokens is not None):
             self.damaged(number, line)
         elif prompt == 0 or output == 0:
             self.set_apart("no_prompt" if prompt == 0 else "no_output", number)
@@ -93,37 +90,38 @@ class Rows:
             self.untimed.add(number)
         if output is None:
             self.unsaid.add(number)
-        cached = count(request.cached_tokens)
-        keep["arrival"].append(NO_TIME if request.arrival_ns is None else request.arrival_ns)
+        cached, group = count(request.cached_tokens), named(request.group)
+        keep["arrival"].append(request.arrival_ns)
         keep["input"].append(prompt)
-        keep["output"].append(NONE if output is None else output)
-        keep["cached"].append(NONE if cached is None else min(cached, prompt))
-        keep["ttft"].append(np.nan if request.ttft_s is None else request.ttft_s)
-        keep["e2e"].append(np.nan if request.e2e_s is None else request.e2e_s)
-        keep["session"].append(NONE if request.session is None else self.sessions.setdefault(request.session, len(self.sessions)))
-        group = named(request.group)
-        keep["group"].append(NONE if group is None else self.groups.setdefault(group, len(self.groups)))
+        keep["output"].append(output)
+        keep["cached"].append(None if cached is None else min(cached, prompt))
+        keep["ttft"].append(request.ttft_s)
+        keep["e2e"].append(request.e2e_s)
+        keep["session"].append(None if request.session is None else self.sessions.setdefault(request.session, len(self.sessions)))
+        keep["group"].append(None if group is None else self.groups.setdefault(group, len(self.groups)))
         if request.zoned is not None:
             self.tally["zoned" if request.zoned else "unzoned"] += 1
         self.tally["inexact"] += not request.exact
-        self._keep_ids(request, prompt)
+        self._keep_ids(request)
 
-    def _keep_ids(self, request: Request, prompt: int) -> None:
-        found: dict[str, NDArray[Any]] = {"hash": np.array(request.hash_ids, dtype=np.int64)}
+    def _keep_ids(self, request: Request) -> None:
+        found: dict[str, NDArray[Any]] = {}
+        if request.hash_ids:
+            found["hash"] = np.array(request.hash_ids, dtype=np.int64)
         if request.prompt is not None:
             ids = np.asarray(request.prompt, dtype=np.int32)
             if self.reading.keep_tokens:
                 found["prompt"] = ids
             else:
-                self.block_tokens = self.reading.block_tokens
-                found["hash"] = block_ids(ids, self.reading.block_tokens)
+                self.block_tokens = self.block_tokens or self.reading.block_tokens
+                found["hash"] = block_ids(ids, self.block_tokens)
         if request.output is not None and self.reading.keep_tokens:
             found["completion"] = np.asarray(request.output, dtype=np.int32)
         for name in RAGGED:
             values = found.get(name)
-            self.sizes[name].append(0 if values is None else len(values))
+            self.columns[f"{name}_size"].append(None if values is None else len(values))
             if values is not None:
-                self.columns[name].frombytes(values.tobytes())
+                self.columns[name].extend(values, len(values))
 
     def take(self, numbers: NDArray[np.int64], columns: Mapping[str, NDArray[Any]], bad: NDArray[np.bool_], worse: list[int]) -> None:
         """Many records at once, as arrays by the names of ``COLUMNS``; which are damaged, and lines that are worse and not among them."""
@@ -148,9 +146,7 @@ class Rows:
             gone = numbers if lacking is None else numbers[lacking == (NO_TIME if missing is self.untimed else NONE)]
             missing.count += len(gone)
             missing.first += gone[: max(0, SHOWN_LINES - len(missing.first))].tolist()
-        for name, kind in COLUMNS.items():
-            empty = NO_TIME if name == "arrival" else np.nan if kind == "d" else NONE
-            values = columns.get(name)
-            self.columns[name].frombytes((np.full(size, empty) if values is None else values).astype(kind).tobytes())
+        for name in COLUMNS:
+            self.columns[name].extend(columns.get(name), size)
         for name in RAGGED:
-            self.sizes[name].frombytes(bytes(size * array("i").itemsize))
+            self.columns[f"{name}_size"].extend(None, size)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
-from math import isfinite
 
 NS = 10**9
 EARLIEST_NS, LATEST_NS = -(2**62), 2**62
@@ -19,7 +18,7 @@ def stamp_ns(value: object) -> tuple[int, bool] | None:
     """Nanoseconds of a stamp (text, or seconds to nanoseconds since 1970 told by size) and whether it names its zone."""
     if isinstance(value, str):
         return _text_ns(value.strip())
-    if isinstance(value, (int, float)) and not isinstance(value, bool) and isfinite(value):
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and EARLIEST_NS < value < LATEST_NS:
         found = epoch_ns(value)
         return None if found is None else (found, True)
     return None

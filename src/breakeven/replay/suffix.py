@@ -7,14 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from breakeven.compiled import compiled
+from breakeven.compiled import bare, compiled
 from breakeven.errors import InputError
 from breakeven.replay.rounds import FIXED, Counts, count_round
 from breakeven.replay.suffix_tree import append, match, remove
 from breakeven.replay.tree_arrays import COUNT, HEAD, LENGTH, NONE, REF, ROOT, Int32, Tree, new_tree, reset, room
 from breakeven.trace import Ids, Ints
 
-RULE = "SuffixDecoding of arctic-inference 0.3.0, called as vLLM's method suffix does"
+RULE = "SuffixDecoding (arctic-inference 0.3.0, called by vLLM's method suffix)"
 DEEPEST = 256
 REPLAY, REMOVE, INSERT = 0, 1, 2
 """What is done to the tree of outputs: a request replayed, which enters its own as it goes; one forgotten; one entered whole."""
@@ -157,7 +157,7 @@ def draft(
                 scores[i], lengths[0, i], lengths[1, i] = sums[count], count, min(agreeing, count)
 
 
-@compiled
+@bare
 def _likeliest(
     tree: Tree, base: Int32, node: int, place: int, most: int, least: float, coming: Int32, sums: NDArray[np.float32]
 ) -> tuple[int, int]:

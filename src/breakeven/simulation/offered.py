@@ -7,12 +7,10 @@ from typing import TypeVar, get_args
 
 import numpy as np
 
-from breakeven.demand import demand
-from breakeven.draws import MEDIAN
 from breakeven.errors import InputError
-from breakeven.evaluator import curve
 from breakeven.messages import Message
 from breakeven.simulation.arrays import Bytes, Floats, Ints, Load, Policy, Requests, Router
+from breakeven.simulation.costs import acceptance_of
 from breakeven.simulation.prefixes import Prefixes, prefixes
 from breakeven.spec.deployment import Deployment
 from breakeven.spec.parallel import layout
@@ -94,6 +92,8 @@ def offered(d: Deployment, trace: Trace | None, asked: Asked) -> Offered:
     clients = 0 if d.workload.concurrency is None else round(float(median(d.workload.concurrency)))
     made = _made_up(d, asked) if trace is None else _traced(d, trace, asked)
     requests, notes = made
+    if clients and asked.speed != 1.0:
+        notes += (Message("simulate.note_speed_unused", {}),)
     if not clients and asked.duration_s is not None:
         requests, cut = _before(requests, asked.duration_s)
         notes += cut
@@ -102,28 +102,11 @@ def offered(d: Deployment, trace: Trace | None, asked: Asked) -> Offered:
         clients=clients,
         replicas=d.replicas,
         router=asked.router,
-        acceptance=acceptance(d),
+        acceptance=acceptance_of(d),
         seed=asked.seed,
         until_s=float("inf") if asked.duration_s is None else asked.duration_s,
     )
     return Offered(requests=kept.requests, load=load, prefixes=kept, notes=(*notes, *kept.notes))
-
-
-def acceptance(d: Deployment) -> tuple[float, ...]:
-    """Cumulative acceptance by position in the median world; nothing without speculation."""
-    spec = d.engine.speculative
-    if spec is None:
-        return ()
-    context = float(np.median(np.asarray(_context(d))))
-    found = curve(d, context, MEDIAN)
-    if found is None:
-        return ()
-    return tuple(float(np.asarray(found.cumulative(place))) for place in range(1, spec.num_speculative_tokens + 1))
-
-
-def _context(d: Deployment) -> float:
-    """Mean context of a decoding sequence."""
-    return float(np.asarray(demand(d, MEDIAN).context_tokens))
 
 
 def _before(requests: Requests, duration_s: float) -> tuple[Requests, tuple[Message, ...]]:
@@ -159,13 +142,15 @@ def _traced(d: Deployment, trace: Trace, asked: Asked) -> tuple[Requests, tuple[
     else:
         times, said = _times(d, trace, count, asked)
         notes += said
+    generated, said = _outputs(d, trace, count, asked)
     requests = Requests(
         arrival_s=times,
         input_tokens=np.maximum(trace.input_tokens[:count], 1),
-        output_tokens=np.maximum(outputs(trace)[:count], 1),
+        output_tokens=np.maximum(generated, 1),
         priority=_priorities(trace, count) if asked.policy == "priority" else None,
     )
-    return requests, (*notes, *_nothing_generated(trace, count))
+    empty = int(np.count_nonzero((generated < 1) | (trace.input_tokens[:count] < 1)))
+    return requests, (*notes, *said, *([Message("simulate.note_empty", {"requests": empty})] if empty else []))
 
 
 def _times(d: Deployment, trace: Trace, count: int, asked: Asked) -> tuple[Floats, list[Message]]:
@@ -190,10 +175,13 @@ def _priorities(trace: Trace, count: int) -> Bytes:
     return np.asarray(rank[trace.groups[:count]], dtype=np.int8)
 
 
-def _nothing_generated(trace: Trace, count: int) -> list[Message]:
-    """What is said of requests without a token in or out: the simulation gives them one."""
-    empty = int(np.count_nonzero((outputs(trace)[:count] < 1) | (trace.input_tokens[:count] < 1)))
-    return [Message("simulate.note_empty", {"requests": empty})] if empty else []
+def _outputs(d: Deployment, trace: Trace, count: int, asked: Asked) -> tuple[Ints, list[Message]]:
+    """Tokens generated, as the trace has them; one that does not tell them takes the workload's, where that states them."""
+    stated = d.workload.output_tokens
+    if trace.output_tokens is not None or stated is None:
+        return outputs(trace)[:count], []
+    said = Message("simulate.note_outputs_made_up", {"output": _how(stated)})
+    return _lengths(stated, count, np.random.default_rng([asked.seed, 1])), [said]
 
 
 def _made_up(d: Deployment, asked: Asked) -> tuple[Requests, tuple[Message, ...]]:

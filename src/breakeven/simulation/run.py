@@ -12,8 +12,9 @@ from breakeven.evaluator import evaluate
 from breakeven.messages import Message
 from breakeven.simulation import kernel
 from breakeven.simulation.arrays import Engine, Load, Outcome
-from breakeven.simulation.costs import costs_of, engine_of
-from breakeven.simulation.offered import Asked, Offered, acceptance, offered
+from breakeven.simulation.costs import acceptance_of, costs_of, engine_of
+from breakeven.simulation.interrupts import interruptible
+from breakeven.simulation.offered import Asked, Offered, offered
 from breakeven.simulation.pairs import paired
 from breakeven.simulation.result import Gained, Paired, Simulation, Summary
 from breakeven.simulation.summary import Times, series_of, summary_of, times_of
@@ -59,7 +60,7 @@ def scene(d: Deployment, trace: Trace | None, asked: Asked, *, static_batch: boo
 
 def run(d: Deployment, x: Scene) -> Ran:
     """One run of the kernel, and its figures."""
-    requests, load = x.offered.requests, replace(x.offered.load, acceptance=acceptance(d))
+    requests, load = x.offered.requests, replace(x.offered.load, acceptance=acceptance_of(d))
     own = engine_of(d)
     engine = replace(
         own,
@@ -67,7 +68,8 @@ def run(d: Deployment, x: Scene) -> Ran:
         static_batch=x.static_batch,
         prefix_cache=own.prefix_cache and requests.chain_ids is not None,
     )
-    outcome = kernel.simulate(requests, engine, costs_of(d), load)
+    costs = costs_of(d)
+    outcome = interruptible(lambda: kernel.simulate(requests, engine, costs, load))
     times = times_of(requests, outcome)
     return Ran(outcome=outcome, times=times, summary=summary_of(d, requests, load, outcome, times), engine=engine)
 

@@ -9,7 +9,6 @@ from breakeven.reading.records import first_table, is_lines, records, table_of
 from breakeven.reading.request import Request, at, named, seconds, whole
 from breakeven.reading.rows import Rows
 from breakeven.reading.source import Source
-from breakeven.reading.stamps import EARLIEST_NS, LATEST_NS
 from breakeven.trace import Trace
 
 SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "sec": 1.0, "seconds": 1.0, "nanoseconds": 1e-9, "milliseconds": 1e-3}
@@ -30,7 +29,7 @@ def read(source: Source, reading: Reading) -> Trace:
     for record in records(source):
         found = table_of(record.data)
         start = None if found is None else whole(at(found, "metadata.request_start_ns"))
-        if found is None or start is None or not EARLIEST_NS < start < LATEST_NS:
+        if found is None or start is None:
             rows.damaged(record.number, record.line)
         elif found.get("error") or at(found, "metadata.was_cancelled") is True:
             rows.set_apart("failed", record.number)

@@ -43,7 +43,7 @@ def sniff(head: bytes) -> bool:
 
 def read(source: Source, reading: Reading) -> Trace:
     """The requests of a file; a turn with a delay arrives that long after the one before it in its session."""
-    rows = Rows(source, reading, "mooncake", in_lines=is_lines(source), block_tokens=BLOCK_TOKENS)
+    rows = Rows(source, reading, "mooncake", in_lines=is_lines(source))
     turns = _Turns(Pieces(reading))
     decode = msgspec.json.Decoder(_Line).decode
     for record in records(source):
@@ -67,13 +67,16 @@ class _Turns:
         self.delayed = 0
 
     def take(self, rows: Rows, record: Record, line: _Line) -> None:
+        """A record's request. The first tells what blocks are: those of ids, or those that text is cut into."""
+        if rows.block_tokens is None:
+            rows.block_tokens = BLOCK_TOKENS if line.text_input is None or line.hash_ids else rows.reading.block_tokens
         prompt = None if line.text_input is None or line.hash_ids else self.pieces.ids(line.text_input)
         given = line.input_length if prompt is None or line.input_length is not None else len(prompt)
         request = Request(
             arrival_ns=self._arrival(line),
             input_tokens=given,
             output_tokens=line.output_length,
-            hash_ids=line.hash_ids,
+            hash_ids=line.hash_ids if rows.block_tokens == BLOCK_TOKENS else (),
             prompt=prompt,
             exact=prompt is None or self.pieces.exact,
             session=line.session_id,

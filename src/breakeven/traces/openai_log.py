@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
+from breakeven.messages import Message
 from breakeven.reading import Reading
 from breakeven.reading.chat import Table, as_long, first_of, output_of, prompt_of, table, usage_of
 from breakeven.reading.finish import trace_of
@@ -38,6 +41,8 @@ E2E = {
 SESSION = ("session_id", "conversation_id", "chat_id", "metadata.session_id", "request.metadata.session_id", "prompt_cache_key")
 NS_S = 1e-9
 FAILED = 400
+SAMPLED, LARGEST_SCALE = 256, 4.0
+"""Records that tell how the fixed rule compares with the tokenizer; beyond that ratio a log counts what its text does not hold."""
 
 
 def sniff(head: bytes) -> bool:
@@ -55,6 +60,9 @@ def read(source: Source, reading: Reading) -> Trace:
     """The requests of a file; of their text only ids of tokens or blocks are kept."""
     rows = Rows(source, reading, "openai_log", in_lines=is_lines(source))
     pieces = Pieces(reading)
+    scale = None if pieces.exact or reading.keep_tokens else _scale(source, pieces)
+    if scale is not None:
+        rows.notes.append(Message("trace.scaled", {"path": source.path.name, "pieces": scale}))
     for record in records(source):
         found = table_of(record.data)
         if found is None:
@@ -62,8 +70,20 @@ def read(source: Source, reading: Reading) -> Trace:
         elif _failed(found):
             rows.set_apart("failed", record.number)
         else:
-            rows.add(record.number, _request(found, reading, pieces, record.number), record.line)
+            rows.add(record.number, _request(found, reading, pieces, record.number, scale), record.line)
     return trace_of(rows)
+
+
+def _scale(source: Source, pieces: Pieces) -> float | None:
+    """Pieces of the fixed rule that make a token, by the prompts at the head of the file whose length is logged."""
+    cut, counted = 0, 0
+    for record in islice(records(source), SAMPLED):
+        found = table_of(record.data) or {}
+        response = table(first_of(found, RESPONSE)) or found
+        prompt, length = prompt_of(table(first_of(found, REQUEST)) or found, response, pieces), usage_of(found, response)[0]
+        if prompt is not None and not prompt.logged and length:
+            cut, counted = cut + len(prompt.ids), counted + length
+    return cut / counted if counted and 1 / LARGEST_SCALE <= cut / counted <= LARGEST_SCALE else None
 
 
 def _failed(record: Table) -> bool:
@@ -72,19 +92,20 @@ def _failed(record: Table) -> bool:
     return refused or bool(record.get("error")) or bool(at(record, "response.error"))
 
 
-def _request(record: Table, reading: Reading, pieces: Pieces, number: int) -> Request:
+def _request(record: Table, reading: Reading, pieces: Pieces, number: int, scale: float | None) -> Request:
     body = table(first_of(record, REQUEST)) or record
     response = table(first_of(record, RESPONSE)) or record
     prompt, output = prompt_of(body, response, pieces), output_of(record, response, pieces)
     said_prompt, said_output, cached = usage_of(record, response)
+    ids = as_long(prompt, said_prompt, number, scale)
     start = first_of(record, START) if first_of(record, START) is not None else response.get("created")
     stamp = stamp_ns(start)
     return Request(
         arrival_ns=None if stamp is None else stamp[0],
         zoned=stamp[1] if stamp is not None and isinstance(start, str) else None,
-        input_tokens=said_prompt if said_prompt is not None else None if prompt is None else len(prompt.ids),
+        input_tokens=said_prompt if said_prompt is not None else None if ids is None else len(ids),
         output_tokens=said_output if said_output is not None else None if output is None else len(output.ids),
-        prompt=as_long(prompt, said_prompt, number),
+        prompt=ids,
         output=None if output is None else output.ids,
         exact=prompt is None or prompt.exact,
         cached_tokens=cached,

@@ -12,13 +12,14 @@ from breakeven.errors import InputError
 from breakeven.messages import Message
 from breakeven.reading import Reading
 from breakeven.reading.cells import DAMAGED, Batch, counts, numbers, times_ns
+from breakeven.reading.columns import NO_TIME, NONE
 from breakeven.reading.finish import trace_of
 from breakeven.reading.frames import column_names, delimiter_of, frames, is_csv
 from breakeven.reading.naming import Column, columns_of_table
 from breakeven.reading.pieces import Pieces, fitted
 from breakeven.reading.records import begins, first_table, is_lines
 from breakeven.reading.request import Request
-from breakeven.reading.rows import NO_TIME, NONE, Rows
+from breakeven.reading.rows import Rows
 from breakeven.reading.source import PARQUET, Source
 from breakeven.reading.stamps import EPOCHS
 from breakeven.trace import Trace
@@ -56,7 +57,9 @@ def read(source: Source, reading: Reading) -> Trace:
     fields = columns_of_table(names, reading.columns, str(source.path))
     if not fields or not ({"input", "prompt", "hash_ids"} & set(fields)):
         raise InputError("trace_no_lengths", path=str(source.path), names=", ".join(names))
-    rows = Rows(source, reading, "table", in_lines=is_csv(source) or is_lines(source), block_tokens=BLOCK_TOKENS)
+    rows = Rows(
+        source, reading, "table", in_lines=is_csv(source) or is_lines(source), block_tokens=BLOCK_TOKENS if "hash_ids" in fields else None
+    )
     if reading.group is not None and "group" not in fields:
         fields |= columns_of_table(names, {"group": reading.group}, str(source.path))
     table = _Table(rows, fields)
@@ -132,7 +135,8 @@ class _Table:
             self.rows.add(number, self._request(number, values, {name: cell[place] for name, cell in texts.items()}))
 
     def _request(self, number: int, values: dict[str, Any], texts: dict[str, Any]) -> Request:
-        prompt = self.pieces.ids(texts["prompt"]) if texts.get("prompt") else None
+        blocks = _ids(texts.get("hash_ids"))
+        prompt = self.pieces.ids(texts["prompt"]) if texts.get("prompt") and not blocks else None
         output = self.pieces.ids(texts["completion"]) if texts.get("completion") else None
         length, generated = (None if values.get(name, NONE) == NONE else values[name] for name in ("input", "output"))
         at = values.get("arrival", NO_TIME)
@@ -140,7 +144,7 @@ class _Table:
             arrival_ns=None if at == NO_TIME else at,
             input_tokens=length if length is not None or prompt is None else len(prompt),
             output_tokens=generated if generated is not None or output is None else len(output),
-            hash_ids=_ids(texts.get("hash_ids")),
+            hash_ids=blocks,
             prompt=None if prompt is None else prompt if self.pieces.exact else fitted(prompt, length, number),
             output=output,
             exact=self.pieces.exact or (prompt is None and output is None),

@@ -73,8 +73,9 @@ def _simulated(d: Deployment, trace: Trace, saturated: float, seed: int) -> Occu
     from breakeven.simulation import offered, run
 
     x = run.scene(d, trace, offered.asked(router="round_robin", policy="fcfs", seed=seed), static_batch=False)
-    spent = run.run(d, x).outcome.batch_s
-    return Occupancy(shares=spent / spent.sum(), saturated=saturated)
+    found = run.run(d, x).outcome
+    tokens = max(float(found.batch_tokens.sum()), 1.0)
+    return Occupancy(shares=found.batch_s / found.batch_s.sum(), token_shares=found.batch_tokens / tokens, saturated=saturated)
 
 
 def _drafting(d: Deployment) -> str | None:

@@ -11,6 +11,7 @@ import numpy as np
 from breakeven.errors import InputError
 from breakeven.evaluator import evaluate
 from breakeven.levers import speculation
+from breakeven.messages import Message
 from breakeven.replay.gain import BestK, best_k
 from breakeven.replay.ngram import Ngram
 from breakeven.replay.result import Replay
@@ -21,8 +22,11 @@ from breakeven.spec.deployment import Deployment
 from breakeven.trace import Trace
 
 Method = Literal["ngram", "suffix"]
+Drafting = Method | Ngram | Suffix
 DRAFTERS: Mapping[Method, Ngram | Suffix] = {"ngram": Ngram(), "suffix": Suffix()}
 """What is replayed, by the engine's name of it, at the engine's defaults."""
+KS: Mapping[Method, tuple[int, ...]] = {"ngram": USUAL_KS, "suffix": (*USUAL_KS, 12, 16, 24)}
+"""The k that are replayed; a suffix draft is as long as its match is, and vLLM lets it be as long as its tree is deep."""
 LARGEST = 512
 
 
@@ -44,14 +48,21 @@ class Drafts:
     group_k: Mapping[str, int] | None = None
     """The best k of each group alone, at the same batch."""
 
+    @property
+    def notes(self) -> tuple[Message, ...]:
+        """What a replay does not say: how sampled text would have fared, and what pieces of text are worth."""
+        greedy = Message("replay.greedy")
+        return (greedy, Message("replay.pieces")) if self.replay.approximate else (greedy,)
 
-def drafts_of(trace: Trace, deployment: Deployment | None, method: Method = "ngram", seed: int = 0) -> Drafts | None:
-    """A drafter replayed; None where the file holds no generated tokens."""
+
+def drafts_of(trace: Trace, deployment: Deployment | None, method: Drafting = "ngram", seed: int = 0) -> Drafts | None:
+    """A drafter replayed, at the engine's defaults where it is only named; None where the file holds no generated tokens."""
     if trace.output_ids is None:
         return None
-    if method not in DRAFTERS:
+    if isinstance(method, str) and method not in DRAFTERS:
         raise InputError("replay_drafter", drafter=method, known=", ".join(DRAFTERS))
-    found = replay(trace, DRAFTERS[method], ks=USUAL_KS, seed=seed)
+    drafter = DRAFTERS[method] if isinstance(method, str) else method
+    found = replay(trace, drafter, ks=KS["ngram" if isinstance(drafter, Ngram) else "suffix"], seed=seed)
     if deployment is None or not found.total[-1].rounds:
         return Drafts(replay=found, best_k=None, k_range=None)
     return _on(deployment, found)

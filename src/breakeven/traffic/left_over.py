@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from breakeven.evaluator import Point, evaluate
+from breakeven.ledger.room import prompt_room_tokens
 from breakeven.levers import kv_quant
 from breakeven.reuse.hit_rates import ReuseCurve, hit_rate
 from breakeven.spec.deployment import Deployment
@@ -50,7 +51,8 @@ def capacity_tokens(p: Point, batch: Array | float) -> Array:
     The curve's stack has the prompts that run on its top, and they are hit as well as those that have ended, once for all that share
     them; only what a sequence holds beside its prompt is lost. A running prompt is longer than the mean, E[IO]/E[O].
     """
-    return _pool_less(p, batch, np.maximum(_sequence_tokens(p) - p.demand.running_prompt_tokens, 0.0))
+    found = prompt_room_tokens(p.room, np.asarray(batch) / p.cost.ranks, p.demand.running_prompt_tokens)
+    return found if p.fits else np.zeros_like(found)
 
 
 def _sequence_tokens(p: Point) -> Array | float:

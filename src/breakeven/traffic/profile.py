@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from breakeven.errors import InputError
 from breakeven.evaluator import evaluate
+from breakeven.known_acceptance import KnownAcceptance, known_acceptance
 from breakeven.messages import Message
 from breakeven.reading import BLOCK_TOKENS
 from breakeven.spec.deployment import Deployment
 from breakeven.trace import Trace
 from breakeven.traffic.arrivals import Arrivals, arrivals_of
 from breakeven.traffic.batches import Batches, batches_of
-from breakeven.traffic.drafts import Drafts, Method, drafts_of
+from breakeven.traffic.drafts import Drafting, Drafts, drafts_of
 from breakeven.traffic.lengths import Distribution, LengthsOf, distribution, lengths_of
 from breakeven.traffic.reuse import Reuse, reuse_of
 from breakeven.traffic.sessions import Sessions, sessions_of
@@ -42,6 +44,8 @@ class Profile:
     """Only on a deployment."""
     reuse: Reuse | None
     drafts: Drafts | None
+    acceptance: KnownAcceptance | None
+    """Of the deployment's draft method; only on a deployment."""
     unanswered: tuple[Unanswered, ...]
     warnings: tuple[Message, ...] = ()
 
@@ -54,8 +58,10 @@ class Question:
     block_tokens: int = BLOCK_TOKENS
     partial: bool = False
     """Whether a request's last partial block counts as reusable."""
-    drafts: Method | None = None
+    drafts: Drafting | None = None
     """The drafting to replay."""
+    metrics: Path | None = None
+    """A saved page of the engine's metrics, for its counters of accepted drafts."""
     seed: int = 0
 
 
@@ -79,8 +85,17 @@ def profile_of(trace: Trace, asked: Question, deployment: Deployment | None = No
         batches=batches,
         reuse=reuse,
         drafts=drafts,
+        acceptance=_acceptance(trace, deployment, asked, drafts),
         unanswered=tuple(_unanswered(trace, arrivals, batches, refused if deployment is None else Message("profile.does_not_fit"))),
     )
+
+
+def _acceptance(trace: Trace, d: Deployment | None, asked: Question, drafts: Drafts | None) -> KnownAcceptance | None:
+    if d is None:
+        if asked.metrics is not None:
+            raise InputError("metrics_method", path=str(asked.metrics))
+        return None
+    return known_acceptance(trace, d, asked.metrics, replayed=None if drafts is None else drafts.replay, seed=asked.seed)
 
 
 def _unanswered(trace: Trace, arrivals: Arrivals | None, batches: Batches | None, refused: Message | None) -> list[Unanswered]:
