@@ -88,15 +88,29 @@ def test_the_operating_point_is_a_long_simulation(build, model, device, how, sha
     o = simulate(arriving, engine_of(d), costs_of(d), Load(acceptance=acceptance_of(d)))
     settled = slice(4000, -4000)
     tpot = float(np.mean((o.last_s - o.first_s)[settled])) / 199
-    edges = int(len(o.running) * 0.1)
     batch = float(np.average(np.arange(len(o.batch_s)), weights=o.batch_s))
-    assert edges > 0
     # What prompts take: see the last section of docs/theory/simulation.md.
     lumps = float(point.prefill_share) > 0.25
     assert tpot == pytest.approx(float(point.tpot_s), rel=0.12 if lumps else 0.03)
     assert batch == pytest.approx(float(point.batch), rel=0.12 if lumps else 0.03)
     assert not lumps or tpot > 0.99 * float(point.tpot_s)
     assert tpot == pytest.approx(float(fast.tpot_s), rel=0.12 if lumps else 0.07)
+
+
+@pytest.mark.parametrize(("model", "device", "how"), REAL)
+def test_with_prompts_spread_evenly_it_is_the_operating_point_whatever_prompts_take(build, model, device, how) -> None:
+    """What the chain leaves out is that prompts come in lumps: decoding slowed by 1/(1 − ρ) throughout, and prompts for nothing."""
+    asked = {"input_tokens": 1000.0, "output_tokens": 200.0}
+    most = float(evaluate(build(model, device, engine=how, request_rate=0.1, **asked)).max_request_rate)
+    d = build(model, device, engine=how, request_rate=most * 0.8, **asked)
+    point, price = evaluate(d), costs_of(d)
+    names = ("token_s", "alone_token_s", "alone_read_s", "alone_fixed_s")
+    free = {**dict.fromkeys(names, 0.0), **dict.fromkeys(("attention_s", "alone_attention_s"), 0.0 * price.contexts)}
+    even = replace(price, decode_s=price.decode_s / (1 - float(point.prefill_share)), **free)
+    arriving = requests(most * 0.8, 1000, np.full(40_000, 200), seed=1)
+    o = simulate(arriving, engine_of(d), even, Load(acceptance=acceptance_of(d)))
+    tpot = float(np.mean((o.last_s - o.first_s)[4000:-4000])) / 199
+    assert tpot == pytest.approx(float(point.tpot_s), rel=0.03)
 
 
 def test_one_request_at_a_time_hits_as_the_reuse_curve_says(shared) -> None:
