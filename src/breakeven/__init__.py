@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from breakeven.advice import Advice
-    from breakeven.api import advise, backtest, boundary, engine, evaluate, explain, hardware, load, model
+    from breakeven.api import advise, backtest, boundary, engine, evaluate, explain, hardware, load, model, profile, simulate
     from breakeven.errors import BreakevenError, InputError, NotModelledError
     from breakeven.spec.deployment import Deployment
     from breakeven.spec.disaggregation import Disaggregation, PrefillPool
@@ -48,6 +48,8 @@ _HOMES = {
     "hardware": "api",
     "load": "api",
     "model": "api",
+    "profile": "api",
+    "simulate": "api",
 }
 
 __all__ = [
@@ -78,6 +80,8 @@ __all__ = [
     "hardware",
     "load",
     "model",
+    "profile",
+    "simulate",
 ]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from breakeven import advice as results
 from breakeven import registry
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from breakeven.simulation.combinations import Plan, Progress
     from breakeven.simulation.result import Simulation
     from breakeven.trace import Trace
+    from breakeven.traffic.drafts import Drafting
     from breakeven.traffic.profile import Profile
 
 THRESHOLD = 0.10
@@ -297,7 +298,7 @@ def profile(
     window_s: float | None = None,
     block_tokens: int | None = None,
     count_partial: bool = False,
-    replay: Literal["ngram", "suffix"] | None = None,
+    replay: Drafting | None = None,
     metrics: Path | None = None,
     refused: Message | None = None,
     warnings: tuple[Message, ...] = (),
@@ -307,9 +308,10 @@ def profile(
     from breakeven import reading, traces
     from breakeven.traffic import profile as traffic
 
-    read = trace if not isinstance(trace, (Path, str)) else traces.read(Path(trace))
     possible, impossible = (None, {}) if deployment is None else without_the_impossible(deployment)
     blocks = block_tokens or (reading.BLOCK_TOKENS if possible is None else possible.engine.block_size)
+    said = reading.Reading(keep_tokens=replay is not None, block_tokens=blocks)
+    read = trace if not isinstance(trace, (Path, str)) else traces.read(Path(trace), said)
     asked = traffic.Question(
         window_s=window_s, block_tokens=blocks, partial=count_partial, drafts=replay, metrics=metrics, seed=_checked_seed(seed)
     )

@@ -16,6 +16,7 @@ try:
     from breakeven.deployment_options import Deployed, takes_deployment
     from breakeven.errors import BreakevenError, InputError
     from breakeven.messages import say, text
+    from breakeven.trace_options import Columns, Group, Tokenizer, reading_of, with_trace
     from breakeven.verb import AsJson, Folders, InLanguage, Seed, ShowHelp
     from breakeven.verb import language as _language
     from breakeven.verb import option as _option
@@ -51,6 +52,9 @@ def root(
 def advise(
     ctx: typer.Context,
     deployed: Deployed,
+    columns: Columns = None,
+    tokenizer: Tokenizer = None,
+    group: Group = None,
     objective: Annotated[str | None, _option("--objective", metavar="METRIC")] = None,
     threshold: Annotated[str, typer.Option(metavar="SHARE", show_default=True)] = "0.10",
     draws: Annotated[str, typer.Option(metavar="NUMBER", show_default=True)] = "512",
@@ -70,7 +74,8 @@ def advise(
     language, seeded = _language(ctx), _whole(seed, "--seed")
     one_of(objective, "--objective", api.OBJECTIVES)
     one_of(explain, "--explain", api.levers())
-    deployment, warnings = api.load(**deployed)
+    typed = deployed if columns is tokenizer is group is None else with_trace(deployed, reading_of(columns, tokenizer, group))
+    deployment, warnings = api.load(**typed)
     drawn, pays_from = values.count(draws, "--draws"), values.number(threshold, "--threshold")
     if explain is not None:
         explained = api.explain(deployment, explain, objective=objective, threshold=pays_from, draws=drawn, seed=seeded)

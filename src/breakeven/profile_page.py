@@ -156,6 +156,7 @@ def _unanswered(document: ProfileDocument) -> Iterator[RenderableType]:
     yield glued("")
     yield titled("profile.not_enough", language)
     rows: list[tuple[str, str | Text]] = [
-        (say(f"profile.question_{one.question}", language), f"{one.reason} {one.how}") for one in document.unanswered
+        (say(f"profile.question_{one.question}", language), say("profile.reason_how", language, reason=one.reason, how=one.how))
+        for one in document.unanswered
     ]
     yield labels(rows, LABEL_WIDTH)

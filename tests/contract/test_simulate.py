@@ -85,6 +85,8 @@ def test_made_up_requests_are_said_to_be(capsys: pytest.CaptureFixture[str]) -> 
     assert told["load"]["trace"] is None and any("made-up" in note for note in told["notes"])
     clients = document(capsys, *SMALL[:-4], "--concurrency", "8", "--requests", "80")
     assert (clients["load"]["arrivals"], clients["load"]["clients"]) == ("closed", 8)
+    pressed = document(capsys, *SMALL[:-4], "--concurrency", "8", "--requests", "80", "--speed", "2")
+    assert pressed["figures"] == clients["figures"] and any("--speed" in note for note in pressed["notes"])
 
 
 def test_levers_are_turned_on_the_same_arrivals(capsys: pytest.CaptureFixture[str]) -> None:

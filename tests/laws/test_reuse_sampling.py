@@ -102,3 +102,13 @@ def test_the_same_seed_is_the_same_curve() -> None:
     one, same, other = (reuse.curve_of(skewed(), 16, rate=0.1, seed=seed) for seed in (1, 1, 2))
     assert one.hits.tolist() == same.hits.tolist() and one.error == same.error
     assert one.hits.tolist() != other.hits.tolist()
+
+
+def test_the_error_is_told_at_each_capacity_and_is_least_for_a_cache_without_end(shared: Path) -> None:
+    trace = traces.read(shared / "data/traces/mooncake_conversation.jsonl")
+    exact, found = reuse.curve(reuse.chains(trace, 512)), reuse.curve_of(trace, 512, rate=0.1)
+    capacities = 512 * np.geomspace(1, exact.unique, 40)
+    errors = reuse.error_at(found, capacities)
+    assert 0 < errors[-1] < found.error and np.all(errors <= found.error)
+    assert np.mean(np.abs(reuse.hit_rate(found, capacities) - reuse.hit_rate(exact, capacities)) <= errors) >= 0.95
+    assert np.all(reuse.error_at(exact, capacities) == 0)

@@ -43,7 +43,8 @@ def large() -> Deployment:
 def check_laws(found: Simulation) -> None:
     summary, outcome = found.summary, found.outcome
     counts, device = summary.counts, summary.device
-    assert counts.offered == counts.done + counts.waiting + counts.running + counts.rejected == len(outcome.state)
+    assert counts.offered == counts.done + counts.waiting + counts.running + counts.rejected
+    assert counts.offered == np.count_nonzero(~np.isnan(outcome.arrival_s))
     parts = (device.prefill_s, device.decode_s, device.speculation_s, device.idle_s)
     assert min(parts) >= 0.0
     assert sum(parts) == pytest.approx(summary.end_s * found.load.replicas, rel=1e-9)
@@ -93,6 +94,13 @@ def test_a_closed_loop_keeps_the_laws_and_never_has_more_in_flight_than_clients(
     found = api.simulate(deployment(request_rate=None, concurrency=float(clients)), requests=300)
     check_laws(found)
     assert float((found.series.running + found.series.waiting).max()) <= clients * (1 + 1e-9)
+
+
+def test_what_no_client_came_to_was_not_offered() -> None:
+    found = api.simulate(deployment(request_rate=None, concurrency=8.0), requests=2000, duration_s=5.0)
+    check_laws(found)
+    counts = found.summary.counts
+    assert 8 <= counts.offered < 2000 and counts.running + counts.waiting == 8
 
 
 def test_percentiles_are_those_of_the_arrays() -> None:
@@ -158,6 +166,13 @@ class TestLattice:
         standing = [one for one in found.lattice.combinations if one.as_it_stands]
         assert len(standing) == 1 and standing[0].summary == found.summary
         assert {(one.gain, one.low, one.high) for one in standing[0].gains.values()} == {(1.0, 1.0, 1.0)}
+
+    def test_levers_have_the_settings_that_advise_chooses(self, found: Simulation) -> None:
+        assert found.lattice is not None
+        advised = be.advise(found.deployment).levers
+        assert {one.lever: one.setting for one in found.lattice.levers} == {
+            one.lever: advised[one.lever].setting for one in found.lattice.levers
+        }
 
     def test_a_lever_is_turned_or_has_its_reason(self, found: Simulation) -> None:
         assert found.lattice is not None

@@ -16,6 +16,7 @@ from breakeven.spec.workload import Acceptance
 from breakeven.trace import Trace, make_trace
 
 Array = NDArray[Any]
+STEP, NS = 2**20, 1e9
 
 
 def trace_of(rows: Rows, acceptance: Acceptance | None = None) -> Trace:
@@ -24,7 +25,7 @@ def trace_of(rows: Rows, acceptance: Acceptance | None = None) -> Trace:
         _refuse(rows)
     if rows.reading.group is not None and not rows.groups:
         raise InputError("trace_no_group", path=str(rows.source.path), group=rows.reading.group)
-    return make_trace(_unsorted(rows, acceptance))
+    return make_trace(_sorted(rows, acceptance))
 
 
 def _refuse(rows: Rows) -> None:
@@ -39,20 +40,23 @@ def _refuse(rows: Rows) -> None:
     raise InputError("trace_empty", path=path, damaged=rows.bad.count, apart=sum(numbers.count for numbers in rows.apart.values()))
 
 
-def _unsorted(rows: Rows, acceptance: Acceptance | None) -> Trace:
-    """The columns as they are, each given up once it is an array; requests that lack what the others have are set apart."""
-    kept = _kept(rows)
-    arrival = _one(rows, "arrival", kept)
+def _sorted(rows: Rows, acceptance: Acceptance | None) -> Trace:
+    """The columns in order of arrival, each given up once it is an array; requests that lack what the others have are set apart."""
+    chosen: Array | None = _kept(rows)
+    arrival = _one(rows, "arrival", chosen)
     notes = (*rows.notes, *_notes(rows, arrival), *rows.source.notes())
-    hashes, prompts, completions = (_ragged(rows, name, kept) for name in RAGGED)
-    groups, cached = _one(rows, "group", kept), _one(rows, "cached", kept)
-    output, prompt = _one(rows, "output", kept), _one(rows, "input", kept)
+    if arrival is not None and bool((arrival[1:] < arrival[:-1]).any()):
+        order = np.argsort(arrival, kind="stable")
+        arrival = arrival[order]
+        chosen = order if chosen is None else np.flatnonzero(chosen)[order]
+    hashes, prompts, completions = (_ragged(rows, name, chosen) for name in RAGGED)
+    groups, cached, lengths = _one(rows, "group", chosen), _wide(rows, "cached", chosen), _wide(rows, "input", chosen)
     return Trace(
         name=rows.source.path.name,
         form=rows.form,
-        arrival_s=None if arrival is None else (arrival - arrival.min()) / 1e9,
-        input_tokens=np.empty(0, dtype=np.int64) if prompt is None else prompt.astype(np.int64),
-        output_tokens=None if output is None else output.astype(np.int64),
+        arrival_s=None if arrival is None else _seconds(arrival),
+        input_tokens=np.empty(0, dtype=np.int64) if lengths is None else lengths,
+        output_tokens=_wide(rows, "output", chosen),
         hash_ids=hashes[0],
         hash_offsets=hashes[1],
         block_tokens=rows.block_tokens if hashes[0] is not None else None,
@@ -61,12 +65,12 @@ def _unsorted(rows: Rows, acceptance: Acceptance | None) -> Trace:
         output_ids=completions[0],
         output_offsets=completions[1],
         # vLLM leaves prompt_tokens_details out of a response that hit nothing.
-        cached_tokens=None if cached is None else np.maximum(cached, 0).astype(np.int64),
-        ttft_s=_one(rows, "ttft", kept),
-        e2e_s=_one(rows, "e2e", kept),
+        cached_tokens=None if cached is None else np.maximum(cached, 0),
+        ttft_s=_one(rows, "ttft", chosen),
+        e2e_s=_one(rows, "e2e", chosen),
         groups=None if groups is None else np.where(groups == NONE, len(rows.groups), groups).astype(np.int32),
         group_names=() if groups is None else (*rows.groups, *(("",) if (groups == NONE).any() else ())),
-        sessions=_sessions(_one(rows, "session", kept)),
+        sessions=_sessions(_wide(rows, "session", chosen)),
         acceptance=acceptance,
         notes=notes,
         damaged=rows.bad.count,
@@ -74,6 +78,20 @@ def _unsorted(rows: Rows, acceptance: Acceptance | None) -> Trace:
         damaged_records=() if rows.in_lines else tuple(rows.bad.first),
         set_apart=sum(numbers.count for numbers in rows.apart.values()),
     )
+
+
+def _seconds(arrival: Array) -> NDArray[np.float64]:
+    """Sorted nanoseconds as seconds from the first, written where they stood: both are of 8 bytes."""
+    start, found = arrival[0], arrival.view(np.float64)
+    for first in range(0, len(arrival), STEP):
+        part = slice(first, first + STEP)
+        found[part] = (arrival[part] - start) / NS
+    return found
+
+
+def _wide(rows: Rows, name: str, chosen: Array | None) -> NDArray[np.int64] | None:
+    found = _one(rows, name, chosen)
+    return None if found is None else found.astype(np.int64)
 
 
 def _kept(rows: Rows) -> NDArray[np.bool_] | None:
@@ -89,33 +107,34 @@ def _kept(rows: Rows) -> NDArray[np.bool_] | None:
     return kept
 
 
-def _one(rows: Rows, name: str, kept: NDArray[np.bool_] | None) -> Array | None:
-    """A column of the requests that stay, or none where none of them says anything."""
+def _one(rows: Rows, name: str, chosen: Array | None) -> Array | None:
+    """A column of the requests chosen, by a mask or by places; none where none of them says anything."""
     found = rows.columns[name].taken()
     if found is None:
         return None
-    found = found if kept is None else found[kept]
+    found = found if chosen is None else found[chosen]
     missing = np.isnan(found) if COLUMNS[name][0] == "d" else found == COLUMNS[name][1]
     return None if missing.all() else found
 
 
-def _ragged(rows: Rows, name: str, kept: NDArray[np.bool_] | None) -> tuple[Any, Any]:
+def _ragged(rows: Rows, name: str, chosen: Array | None) -> tuple[Any, Any]:
+    """Lists of ids of the requests chosen, one after another, and where each begins."""
     values, sizes = rows.columns[name].taken(), rows.columns[f"{name}_size"].taken()
     if values is None or sizes is None:
         return None, None
-    if kept is not None:
-        values, sizes = values[np.repeat(kept, sizes)], sizes[kept]
+    if chosen is not None:
+        starts = (np.cumsum(sizes, dtype=np.int64) - sizes)[chosen]
+        sizes = sizes[chosen]
+        values = values[np.repeat(starts - (np.cumsum(sizes, dtype=np.int64) - sizes), sizes) + np.arange(sizes.sum())]
     return values, np.concatenate(([0], np.cumsum(sizes, dtype=np.int64)))
 
 
 def _sessions(sessions: Array | None) -> Array | None:
     """Numbers of conversations; a request without one is a conversation of its own."""
-    if sessions is None:
-        return None
-    alone = sessions == NONE
-    found = sessions.astype(np.int64)
-    found[alone] = sessions.max() + 1 + np.arange(alone.sum())
-    return found
+    if sessions is not None:
+        alone = sessions == NONE
+        sessions[alone] = sessions.max() + 1 + np.arange(alone.sum())
+    return sessions
 
 
 def _notes(rows: Rows, arrival: Array | None) -> list[Message]:

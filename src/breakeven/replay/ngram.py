@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from breakeven.compiled import compiled
+from breakeven.compiled import bare, compiled
 from breakeven.errors import InputError
 from breakeven.replay.rounds import Counts, count_round
 from breakeven.trace import Ids, Ints
@@ -76,7 +76,7 @@ def replay_ngram(
                     following[i] += count_round(row, most, drafted, min(agreeing, drafted), total - known)
 
 
-@compiled
+@bare
 def _agreeing(tokens: Ids, start: int, known: int, most: int) -> int:
     """How many of the tokens from ``start`` are those that came after ``known`` tokens."""
     same = 0
@@ -85,7 +85,7 @@ def _agreeing(tokens: Ids, start: int, known: int, most: int) -> int:
     return same
 
 
-@compiled
+@bare
 def _lookup(tokens: Ids, known: int, table: NDArray[np.int64], stamp: int, shortest: int, longest: int) -> int:
     """Where the longest n-gram that ends the first ``known`` tokens first went on, or −1; enters those that are new.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from breakeven.compiled import compiled
+from breakeven.compiled import bare
 
 Counts = NDArray[np.int64]
 """Shape (rows, ks, 3 + 3·K): rounds, past_end, cut_short, then drafts_at, accepted_at and asked_at by position."""
@@ -21,7 +21,7 @@ def counts(rows: int, ks: int, most: int) -> Counts:
     return np.zeros((rows, ks, FIXED + 3 * most), np.int64)
 
 
-@compiled
+@bare
 def count_round(row: NDArray[np.int64], most: int, drafted: int, accepted: int, left: int) -> int:
     """Count a round of ``drafted`` tokens with ``left`` logged ones to come; gives the tokens it emits."""
     row[ROUNDS] += 1

@@ -6,11 +6,11 @@ SuffixDecoding: which of two equals is drafted depends on it. Children of the ro
 
 from __future__ import annotations
 
-from breakeven.compiled import compiled
+from breakeven.compiled import bare
 from breakeven.replay.tree_arrays import COUNT, GROUP, HEAD, NEXT, NONE, PARENT, PREV, ROOT, TAIL, Tree, free_group, own_group
 
 
-@compiled
+@bare
 def replace_among_siblings(tree: Tree, old: int, new: int) -> None:
     """Let a node that knows its siblings and its group already stand where another stood."""
     nodes = tree.nodes
@@ -27,7 +27,7 @@ def replace_among_siblings(tree: Tree, old: int, new: int) -> None:
         tree.heads[nodes[old, GROUP]] = new
 
 
-@compiled
+@bare
 def raise_count(tree: Tree, node: int) -> None:
     """One more suffix passes a node: it moves before its equals."""
     nodes, heads = tree.nodes, tree.heads
@@ -47,7 +47,7 @@ def raise_count(tree: Tree, node: int) -> None:
         link_before(tree, node, other)
 
 
-@compiled
+@bare
 def lower_count(tree: Tree, node: int) -> None:
     """One suffix fewer passes a node: it moves behind its equals, before those that have its new count already."""
     nodes = tree.nodes
@@ -64,7 +64,7 @@ def lower_count(tree: Tree, node: int) -> None:
         link_before(tree, node, other)
 
 
-@compiled
+@bare
 def unlink(tree: Tree, node: int) -> None:
     """Take a node out of its siblings and its group."""
     nodes, heads = tree.nodes, tree.heads
@@ -84,7 +84,7 @@ def unlink(tree: Tree, node: int) -> None:
         nodes[after, PREV] = before
 
 
-@compiled
+@bare
 def link_last(tree: Tree, node: int) -> None:
     """Put a node behind its siblings, and into the group of the last where that has its count."""
     nodes = tree.nodes
@@ -101,7 +101,7 @@ def link_last(tree: Tree, node: int) -> None:
         own_group(tree, node)
 
 
-@compiled
+@bare
 def link_before(tree: Tree, node: int, other: int) -> None:
     """Put a node before a sibling, and into the group of those that have its count."""
     nodes = tree.nodes

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from breakeven.compiled import compiled
+from breakeven.compiled import bare, compiled
 from breakeven.errors import InputError
 from breakeven.replay.rounds import FIXED, Counts, count_round
 from breakeven.replay.suffix_tree import append, match, remove
@@ -157,7 +157,7 @@ def draft(
                 scores[i], lengths[0, i], lengths[1, i] = sums[count], count, min(agreeing, count)
 
 
-@compiled
+@bare
 def _likeliest(
     tree: Tree, base: Int32, node: int, place: int, most: int, least: float, coming: Int32, sums: NDArray[np.float32]
 ) -> tuple[int, int]:

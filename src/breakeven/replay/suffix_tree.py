@@ -5,10 +5,11 @@ Nodes hold runs of tokens (path compression) and counts of the suffixes that pas
 
 from __future__ import annotations
 
-from breakeven.compiled import compiled
+from breakeven.compiled import bare
 from breakeven.replay.siblings import link_last, lower_count, raise_count, replace_among_siblings, unlink
 from breakeven.replay.tree_arrays import (
     COUNT,
+    FIELDS,
     GROUP,
     HEAD,
     LENGTH,
@@ -32,14 +33,15 @@ from breakeven.replay.tree_arrays import (
 )
 
 
-@compiled
+@bare
 def append(tree: Tree, base: Int32, place: int, active: Int32, length: int) -> int:
     """Add the token at ``base[place]`` to the sequence whose open suffixes are ``active[:length]``, the longest first.
 
     Gives the new number of open suffixes: at most the depth, which is the length of ``active``.
     """
     if length == len(active):
-        active[: length - 1] = active[1:length]
+        for i in range(1, length):
+            active[i - 1] = active[i]
         length -= 1
     active[length] = ROOT
     tree.nodes[ROOT, COUNT] += 1
@@ -48,7 +50,7 @@ def append(tree: Tree, base: Int32, place: int, active: Int32, length: int) -> i
     return length + 1
 
 
-@compiled
+@bare
 def _extend(tree: Tree, base: Int32, place: int, node: int) -> int:
     """Carry a suffix that ends at a node on by the token at a place; gives the node it ends at now."""
     nodes, token = tree.nodes, int(base[place])
@@ -66,14 +68,14 @@ def _extend(tree: Tree, base: Int32, place: int, node: int) -> int:
     return child
 
 
-@compiled
+@bare
 def _lengthen(tree: Tree, node: int, place: int) -> None:
     """Let a node end with the token at a place; its run is read there from now on, since its old place may end or be removed."""
     tree.nodes[node, LENGTH] += 1
     tree.nodes[node, REF] = place - tree.nodes[node, LENGTH] + 1
 
 
-@compiled
+@bare
 def _add_child(tree: Tree, base: Int32, node: int, place: int) -> int:
     """A leaf of one token, last among its siblings."""
     nodes, child = tree.nodes, new_node(tree)
@@ -85,7 +87,7 @@ def _add_child(tree: Tree, base: Int32, node: int, place: int) -> int:
     return child
 
 
-@compiled
+@bare
 def _slide(tree: Tree, base: Int32, node: int, child: int, place: int) -> int:
     """The suffix is the only one that ends at the node and all others go to one child: move the border between the two a token on."""
     nodes = tree.nodes
@@ -104,7 +106,7 @@ def _slide(tree: Tree, base: Int32, node: int, child: int, place: int) -> int:
     return child
 
 
-@compiled
+@bare
 def _take_place(tree: Tree, base: Int32, child: int, node: int) -> None:
     """Put an only child, already out of the table, where its parent stands."""
     nodes = tree.nodes
@@ -116,11 +118,12 @@ def _take_place(tree: Tree, base: Int32, child: int, node: int) -> None:
         replace_among_siblings(tree, node, child)
 
 
-@compiled
+@bare
 def _split(tree: Tree, base: Int32, child: int) -> int:
     """Cut the first token of a node off into a node of its own, which takes its place."""
     nodes, upper = tree.nodes, new_node(tree)
-    nodes[upper] = nodes[child]
+    for field in range(FIELDS):
+        nodes[upper, field] = nodes[child, field]
     nodes[upper, LENGTH] = 1
     nodes[upper, HEAD] = nodes[upper, TAIL] = child
     replace_in_table(tree, base, child, upper)
@@ -135,7 +138,7 @@ def _split(tree: Tree, base: Int32, child: int) -> int:
     return upper
 
 
-@compiled
+@bare
 def remove(tree: Tree, base: Int32, start: int, stop: int) -> None:
     """Forget the sequence at ``base[start:stop]``, all of which was appended."""
     nodes = tree.nodes
@@ -160,7 +163,7 @@ def remove(tree: Tree, base: Int32, start: int, stop: int) -> None:
             free_node(tree, node)
 
 
-@compiled
+@bare
 def _drop(tree: Tree, base: Int32, leaf: int) -> None:
     """Take out a node that a single suffix passes."""
     leave_table(tree, base, leaf)
@@ -169,7 +172,7 @@ def _drop(tree: Tree, base: Int32, leaf: int) -> None:
     free_node(tree, leaf)
 
 
-@compiled
+@bare
 def match(tree: Tree, base: Int32, run: Int32) -> tuple[int, int]:
     """Where a run of tokens from the root ends: the node and the place in it; −1 where it never stood."""
     node, place = ROOT, 0

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from breakeven.compiled import compiled
+from breakeven.compiled import bare, compiled
 
 Int32 = NDArray[np.int32]
 PARENT, COUNT, LENGTH, REF, HEAD, TAIL, NEXT, PREV, GROUP, FIELDS = range(10)
@@ -27,13 +27,13 @@ class Tree(NamedTuple):
     state: NDArray[np.int64]
 
 
-@compiled
+@bare
 def room(tokens: int, sequences: int, depth: int) -> int:
     """The most nodes of a compressed tree: a leaf and a fork a suffix, and the ends of sequences."""
     return 2 * tokens + depth * (sequences + 1) + 8
 
 
-@compiled
+@bare
 def table_size(nodes: int) -> int:
     """Slots of a table for so many nodes: a power of two, at most half full."""
     slots = 16
@@ -42,7 +42,7 @@ def table_size(nodes: int) -> int:
     return slots
 
 
-@compiled
+@bare
 def reset(tree: Tree, nodes: int) -> None:
     """Empty a tree, for a use that needs at most so many nodes."""
     slots = table_size(nodes)
@@ -66,19 +66,19 @@ def new_tree(nodes: int) -> Tree:
     return tree
 
 
-@compiled
+@bare
 def find(tree: Tree, base: Int32, parent: int, token: int) -> int:
     """The child of a node that begins with a token, or −1."""
     return int(tree.table[slot_of(tree, base, parent, token)])
 
 
-@compiled
+@bare
 def _home(parent: int, token: int, mask: int) -> int:
     mixed = ((parent * 0x2545F491 + token) & 0x7FFFFFFF) * 0x2C1B3C6D
     return (mixed ^ (mixed >> 17)) & mask
 
 
-@compiled
+@bare
 def slot_of(tree: Tree, base: Int32, parent: int, token: int) -> int:
     """The slot of a child, or the free one where it would be entered."""
     nodes, table, mask = tree.nodes, tree.table, tree.state[MASK]
@@ -88,19 +88,19 @@ def slot_of(tree: Tree, base: Int32, parent: int, token: int) -> int:
     return slot
 
 
-@compiled
+@bare
 def enter(tree: Tree, base: Int32, node: int) -> None:
     """Enter a node under its parent and first token."""
     tree.table[slot_of(tree, base, int(tree.nodes[node, PARENT]), int(base[tree.nodes[node, REF]]))] = node
 
 
-@compiled
+@bare
 def replace_in_table(tree: Tree, base: Int32, old: int, new: int) -> None:
     """Give a node's slot to another of the same parent and first token."""
     tree.table[slot_of(tree, base, int(tree.nodes[old, PARENT]), int(base[tree.nodes[old, REF]]))] = new
 
 
-@compiled
+@bare
 def leave_table(tree: Tree, base: Int32, node: int) -> None:
     """Free a node's slot and close the gap that probing would stop at."""
     nodes, table, mask = tree.nodes, tree.table, tree.state[MASK]
@@ -115,7 +115,7 @@ def leave_table(tree: Tree, base: Int32, node: int) -> None:
     table[free] = NONE
 
 
-@compiled
+@bare
 def new_node(tree: Tree) -> int:
     """A node that is not in use."""
     state = tree.state
@@ -128,14 +128,14 @@ def new_node(tree: Tree) -> int:
     return node
 
 
-@compiled
+@bare
 def free_node(tree: Tree, node: int) -> None:
     """Give a node back."""
     tree.nodes[node, PARENT] = tree.state[FREE]
     tree.state[FREE] = node
 
 
-@compiled
+@bare
 def own_group(tree: Tree, node: int) -> None:
     """A new group of a node alone."""
     state = tree.state
@@ -149,7 +149,7 @@ def own_group(tree: Tree, node: int) -> None:
     tree.heads[group] = node
 
 
-@compiled
+@bare
 def free_group(tree: Tree, group: int) -> None:
     """Give a group back; children of the root have none."""
     if group != NONE:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from breakeven.reuse.dealing import dealt
 from breakeven.reuse.divergence import Divergence, Split, divergence
-from breakeven.reuse.hit_rates import GroupReuse, ReuseCurve, block_hit_rate, by_group, curve, hit_rate, hit_tokens, touched_share
+from breakeven.reuse.hit_rates import GroupReuse, ReuseCurve, block_hit_rate, by_group, curve, error_at, hit_rate, hit_tokens, touched_share
 from breakeven.reuse.identity import Chains, chains
 from breakeven.reuse.sampling import curve_of, sample, sampled_curve
 
@@ -21,6 +21,7 @@ __all__ = [
     "curve_of",
     "dealt",
     "divergence",
+    "error_at",
     "hit_rate",
     "hit_tokens",
     "sample",

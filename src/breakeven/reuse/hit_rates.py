@@ -33,7 +33,9 @@ class ReuseCurve:
     """Requests with at least one hit; a sample of blocks does not tell."""
     rate: float = 1.0
     error: float = 0.0
-    """Half-width of the 95 % interval of the hit rates of a sample; 0 where it is exact."""
+    """Half-width of the 95 % interval of the hit rates of a sample, where it is widest; 0 where it is exact."""
+    errors: tuple[Floats, Floats] | None = None
+    """Capacities in blocks and the half-width at each (:func:`error_at`)."""
     notes: tuple[Message, ...] = ()
 
     @property
@@ -112,6 +114,17 @@ def touched_share(found: ReuseCurve, capacity_tokens: Array | float) -> Array:
     if found.touched is None:
         raise InputError("reuse_sampled", rate=found.rate)
     return _at(found, found.touched, np.asarray(capacity_tokens) / found.block_tokens) / found.requests
+
+
+def error_at(found: ReuseCurve, capacity_tokens: Array | float) -> Array:
+    """Half-width of the 95 % interval of a sample's hit rate at a capacity, straight between those where it was told; 0 if exact.
+
+    Of one capacity that is asked for; at small ones, which the few blocks that are used most decide, it is widest.
+    """
+    blocks = np.asarray(capacity_tokens) / found.block_tokens
+    if found.errors is None:
+        return np.zeros(blocks.shape)
+    return np.asarray(np.interp(blocks, *found.errors))
 
 
 def _at(found: ReuseCurve, sums: Floats, blocks: Array) -> Array:

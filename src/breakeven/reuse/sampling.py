@@ -61,7 +61,7 @@ def _sampled(cut: Blocks, lookups: Ints, limit: int, seed: int) -> tuple[Ints, I
 
 
 def sampled_curve(chained: Chains, seed: int = 0) -> ReuseCurve:
-    """The curve of a sample, with the half-width that eighths of it show: t·s/√8, at the capacity where they differ most.
+    """The curve of a sample, with the half-width that eighths of it show: t·s/√8 at each capacity, and where they differ most.
 
     That 95 % of samples keep it at every capacity holds where the sample has thousands of distinct blocks, as a test finds.
     """
@@ -69,9 +69,10 @@ def sampled_curve(chained: Chains, seed: int = 0) -> ReuseCurve:
     grid = np.unique(np.geomspace(1, max(found.unique, 1), GRID).round())
     eighth = np.random.default_rng(seed).integers(SPLITS, size=max(chained.unique, 1))
     rates = np.array([block_hit_rate(curve(_only(chained, eighth == part), clipped=False), grid) for part in range(SPLITS)])
-    error = STUDENT * float(np.max(np.std(rates, axis=0, ddof=1))) / np.sqrt(SPLITS)
+    widths = STUDENT * np.std(rates, axis=0, ddof=1) / np.sqrt(SPLITS)
+    error = float(np.max(widths))
     note = Message("reuse.sampled", {"blocks": found.blocks, "rate": found.rate, "error": error})
-    return replace(found, error=error, notes=(*found.notes, note))
+    return replace(found, error=error, errors=(grid, widths), notes=(*found.notes, note))
 
 
 def _only(chained: Chains, chosen: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Chains:

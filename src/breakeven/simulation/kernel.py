@@ -571,6 +571,8 @@ def _preempt(g: Given, s: State, r: int, t: float) -> None:
         s.time[r, LIVE_GROWTH] -= _growth(g, i)
         count[LIVE] -= 1
         _drop_slot(g, s, r, place)
+        if count[LIVE] == 0:
+            _end_batch(g, s, r)
         _refresh(s, r)
     s.work[i, STATUS] = WAITING
     s.work[i, PREEMPTIONS] += 1
@@ -821,11 +823,18 @@ def _end_decoding(g: Given, s: State, r: int, t: float) -> None:
             _release(g, s, r, row[REQUEST], row[OWN], row[CHAIN])
             _drop_slot(g, s, r, k)
     if g.static_batch and count[LIVE] == 0:
-        while count[DECODING] > 0:
-            row = s.decode[r, count[DECODING] - 1]
-            _release(g, s, r, row[REQUEST], row[OWN], row[CHAIN])
-            _drop_slot(g, s, r, count[DECODING] - 1)
+        _end_batch(g, s, r)
     _refresh(s, r)
+
+
+@bare
+def _end_batch(g: Given, s: State, r: int) -> None:
+    """A static batch of which nothing is left to decode."""
+    while s.count[r, DECODING] > 0:
+        slot = s.count[r, DECODING] - 1
+        row = s.decode[r, slot]
+        _release(g, s, r, row[REQUEST], row[OWN], row[CHAIN])
+        _drop_slot(g, s, r, slot)
 
 
 @inlined

@@ -92,6 +92,8 @@ def offered(d: Deployment, trace: Trace | None, asked: Asked) -> Offered:
     clients = 0 if d.workload.concurrency is None else round(float(median(d.workload.concurrency)))
     made = _made_up(d, asked) if trace is None else _traced(d, trace, asked)
     requests, notes = made
+    if clients and asked.speed != 1.0:
+        notes += (Message("simulate.note_speed_unused", {}),)
     if not clients and asked.duration_s is not None:
         requests, cut = _before(requests, asked.duration_s)
         notes += cut

@@ -68,10 +68,10 @@ def percentiles(values: Floats) -> Percentiles | None:
 
 
 def counts_of(outcome: Outcome) -> Counts:
-    """Where the requests stand."""
-    held = np.bincount(outcome.state.astype(np.int64), minlength=4)
+    """Where the requests stand; those that no client of a closed loop came to were not offered."""
+    held = np.bincount(outcome.state[~np.isnan(outcome.arrival_s)].astype(np.int64), minlength=4)
     return Counts(
-        offered=len(outcome.state),
+        offered=int(held.sum()),
         done=int(held[DONE]),
         waiting=int(held[WAITING]),
         running=int(held[RUNNING]),

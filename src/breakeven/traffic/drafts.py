@@ -22,6 +22,7 @@ from breakeven.spec.deployment import Deployment
 from breakeven.trace import Trace
 
 Method = Literal["ngram", "suffix"]
+Drafting = Method | Ngram | Suffix
 DRAFTERS: Mapping[Method, Ngram | Suffix] = {"ngram": Ngram(), "suffix": Suffix()}
 """What is replayed, by the engine's name of it, at the engine's defaults."""
 KS: Mapping[Method, tuple[int, ...]] = {"ngram": USUAL_KS, "suffix": (*USUAL_KS, 12, 16, 24)}
@@ -54,13 +55,14 @@ class Drafts:
         return (greedy, Message("replay.pieces")) if self.replay.approximate else (greedy,)
 
 
-def drafts_of(trace: Trace, deployment: Deployment | None, method: Method = "ngram", seed: int = 0) -> Drafts | None:
-    """A drafter replayed; None where the file holds no generated tokens."""
+def drafts_of(trace: Trace, deployment: Deployment | None, method: Drafting = "ngram", seed: int = 0) -> Drafts | None:
+    """A drafter replayed, at the engine's defaults where it is only named; None where the file holds no generated tokens."""
     if trace.output_ids is None:
         return None
-    if method not in DRAFTERS:
+    if isinstance(method, str) and method not in DRAFTERS:
         raise InputError("replay_drafter", drafter=method, known=", ".join(DRAFTERS))
-    found = replay(trace, DRAFTERS[method], ks=KS[method], seed=seed)
+    drafter = DRAFTERS[method] if isinstance(method, str) else method
+    found = replay(trace, drafter, ks=KS["ngram" if isinstance(drafter, Ngram) else "suffix"], seed=seed)
     if deployment is None or not found.total[-1].rounds:
         return Drafts(replay=found, best_k=None, k_range=None)
     return _on(deployment, found)

@@ -14,7 +14,7 @@ from breakeven.spec.deployment import Deployment
 from breakeven.trace import Trace
 from breakeven.traffic.arrivals import Arrivals, arrivals_of
 from breakeven.traffic.batches import Batches, batches_of
-from breakeven.traffic.drafts import Drafts, Method, drafts_of
+from breakeven.traffic.drafts import Drafting, Drafts, drafts_of
 from breakeven.traffic.lengths import Distribution, LengthsOf, distribution, lengths_of
 from breakeven.traffic.reuse import Reuse, reuse_of
 from breakeven.traffic.sessions import Sessions, sessions_of
@@ -58,7 +58,7 @@ class Question:
     block_tokens: int = BLOCK_TOKENS
     partial: bool = False
     """Whether a request's last partial block counts as reusable."""
-    drafts: Method | None = None
+    drafts: Drafting | None = None
     """The drafting to replay."""
     metrics: Path | None = None
     """A saved page of the engine's metrics, for its counters of accepted drafts."""

@@ -9,12 +9,14 @@ import typer
 from breakeven.command_line import one_of
 from breakeven.deployment_options import Deployed, takes_deployment
 from breakeven.errors import InputError
+from breakeven.trace_options import Columns, Group, Tokenizer, reading_of
 from breakeven.verb import AsJson, InLanguage, Seed, ShowHelp, Verbose, language, option, show, whole
 
 if TYPE_CHECKING:
     from breakeven.messages import Message
     from breakeven.spec.deployment import Deployment
     from breakeven.trace import Trace
+    from breakeven.traffic.drafts import Drafting
 
 REPLAYS: tuple[Literal["ngram", "suffix"], ...] = ("ngram", "suffix")
 UNTOLD = ("error.trace_no_times", "error.trace_no_outputs", "error.trace_no_rate", "error.trace_one_request")
@@ -26,12 +28,13 @@ def profile(
     ctx: typer.Context,
     deployed: Deployed,
     path: Annotated[str, typer.Argument(metavar="TRACE", show_default=False)],
-    columns: Annotated[str | None, option("--columns", metavar="FIELD=COLUMN,…")] = None,
-    tokenizer: Annotated[str | None, option("--tokenizer", metavar="FILE")] = None,
-    group: Annotated[str | None, option("--group", metavar="FIELD")] = None,
+    columns: Columns = None,
+    tokenizer: Tokenizer = None,
+    group: Group = None,
     window: Annotated[str | None, option("--window", metavar="SECONDS")] = None,
     count_partial: Annotated[bool, option("--count-partial")] = False,
     replay: Annotated[str | None, option("--replay", metavar="ngram|suffix")] = None,
+    lookup: Annotated[str | None, option("--lookup", metavar="MIN:MAX")] = None,
     metrics: Annotated[str | None, option("--metrics", metavar="FILE")] = None,
     seed: Seed = "0",
     verbose: Verbose = False,
@@ -42,28 +45,38 @@ def profile(
     """What the traffic looks like: arrivals, lengths, the effective batch on a deployment, reuse, draft acceptance."""
     from breakeven import api, profile_report, traces
     from breakeven.origin import values
-    from breakeven.reading import Reading
 
     seeded = whole(seed, "--seed")
     one_of(replay, "--replay", REPLAYS)
-    drafter = next((name for name in REPLAYS if name == replay), None)
+    drafter = _drafter(replay, lookup)
     window_s = None if window is None else values.positive(window, "--window")
     flags = deployed["flags"]
     block = None if "block_size" not in flags else values.count(flags["block_size"], "--block-size")
-    reading = Reading(
-        columns={} if columns is None else traces.columns_of(columns),
-        tokenizer=None if tokenizer is None else Path(tokenizer),
-        keep_tokens=replay is not None,
-        group=group,
-        **({} if block is None else {"block_tokens": block}),
-    )
-    trace = traces.read(Path(path), reading)
+    blocks = {} if block is None else {"block_tokens": block}
+    trace = traces.read(Path(path), reading_of(columns, tokenizer, group, keep_tokens=replay is not None, **blocks))
     told = _deployment(deployed, trace)
     page = None if metrics is None else Path(metrics)
     found = api.profile(
         trace, window_s=window_s, block_tokens=block, count_partial=count_partial, replay=drafter, metrics=page, seed=seeded, **told
     )
     show(profile_report.compose(found, language(ctx), seed=seeded), as_json, verbose=verbose)
+
+
+def _drafter(replay: str | None, lookup: str | None) -> "Drafting | None":
+    """What is to be replayed: at the engine's defaults, or prompt lookup over a window of its own."""
+    name = next((name for name in REPLAYS if name == replay), None)
+    if lookup is None:
+        return name
+    if name != "ngram":
+        raise InputError("lookup_without_ngram")
+    from breakeven.origin import values
+    from breakeven.replay.ngram import Ngram, check_ngram
+
+    low, colon, high = lookup.partition(":")
+    shortest = values.count(low, "--lookup")
+    settings = Ngram(prompt_lookup_min=shortest, prompt_lookup_max=values.count(high, "--lookup") if colon else shortest)
+    check_ngram(settings)
+    return settings
 
 
 def _deployment(deployed: Deployed, trace: "Trace") -> dict[str, Any]:

@@ -14,6 +14,7 @@ from breakeven.command_line import one_of
 from breakeven.deployment_options import Deployed, takes_deployment
 from breakeven.errors import InputError
 from breakeven.messages import say
+from breakeven.trace_options import Columns, Group, Tokenizer, reading_of
 from breakeven.verb import AsJson, AsMarkdown, InLanguage, Seed, ShowHelp, Verbose, language, option, show, whole
 
 if TYPE_CHECKING:
@@ -27,9 +28,9 @@ ALL, NONE = "all", "none"
 def simulate(
     ctx: typer.Context,
     deployed: Deployed,
-    columns: Annotated[str | None, option("--columns", metavar="FIELD=COLUMN,…")] = None,
-    tokenizer: Annotated[str | None, option("--tokenizer", metavar="FILE")] = None,
-    group: Annotated[str | None, option("--group", metavar="FIELD")] = None,
+    columns: Columns = None,
+    tokenizer: Tokenizer = None,
+    group: Group = None,
     requests: Annotated[str | None, option("--requests", metavar="NUMBER")] = None,
     speed: Annotated[str | None, option("--speed", metavar="FACTOR")] = None,
     duration: Annotated[str | None, option("--duration", metavar="SECONDS")] = None,
@@ -61,7 +62,7 @@ def simulate(
         "seed": whole(seed, "--seed"),
     }
     names = _levers(levers, list(api.levers()))
-    reading = _reading(columns, tokenizer, group)
+    reading = reading_of(columns, tokenizer, group)
     typed = deployed["flags"].get("trace")
     trace = None if typed is None else _read(Path(str(typed)), reading)
     flags = deployed["flags"] if trace is None else {**deployed["flags"], "trace": trace}
@@ -93,17 +94,6 @@ def _levers(given: str, known: list[str]) -> list[str]:
         if name in (ALL, NONE):
             raise InputError("not_one_of", path="--levers", value=given, names=", ".join((ALL, NONE, *known)))
     return names
-
-
-def _reading(columns: str | None, tokenizer: str | None, group: str | None) -> "Reading":
-    """What is said of the trace's file."""
-    from breakeven import reading
-
-    return reading.Reading(
-        columns={} if columns is None else reading.columns_of(columns),
-        tokenizer=None if tokenizer is None else Path(tokenizer),
-        group=group,
-    )
 
 
 def _read(path: Path, said: "Reading") -> "Trace":
