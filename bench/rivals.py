@@ -114,14 +114,13 @@ def jobs(rival: str) -> Iterator[tuple[dict[str, Any], dict[str, dict[str, Any]]
         if work.CONVERSATION.exists():
             yield reuse_job(), {"reuse of the conversations": reuse_job()}
         return
-    azure = azure_job({"vidur": 2000, "sched-sim": 5000, "vllm-sr-sim": 100_000}[rival])
+    azure = azure_job({"vidur": 5000, "sched-sim": 5000, "vllm-sr-sim": 100_000}[rival])
     yield azure, {"Azure-like requests": azure}
     if rival == "sched-sim":
         cached = conversation_job(60, 1, hashes=True)
         yield cached, {"conversations, prefix caches": cached}
         return
-    count = {"vidur": 3000, "vllm-sr-sim": 12_031}[rival]
-    job, cached = (conversation_job(count, CONVERSATION_REPLICAS, hashes=hashes) for hashes in (False, True))
+    job, cached = (conversation_job(12_031, CONVERSATION_REPLICAS, hashes=hashes) for hashes in (False, True))
     yield job, {"conversations": job, "conversations, our prefix cache on": cached}
 
 
