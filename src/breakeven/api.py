@@ -250,10 +250,7 @@ def engine(name: str = "vllm", version: str | None = None, device: Device | None
 def backtest(
     paths: Path | str | Sequence[Path | str], *, leave_out: str | None = None, draws: int = BACKTEST_DRAWS, seed: int = 0
 ) -> Backtest:
-    """How well the model predicts measurements in files: off/on pairs of levers, or absolute serving rows (``docs/guide/backtest.md``).
-
-    ``leave_out="group"`` fits all groups but one anew for each, and predicts the one that is held out.
-    """
+    """How well the model predicts measurements in files (``docs/guide/backtest.md``); ``leave_out="group"`` fits anew without each."""
     from breakeven.calibration.backtest import backtest as held
     from breakeven.calibration.backtest import leave_one_group_out
     from breakeven.measured.files import read

@@ -8,6 +8,7 @@ from typing import Any, TypeVar, cast
 import numba
 
 Function = TypeVar("Function", bound=Callable[..., object])
+_MADE: list[Any] = []
 UNCOUNTED: Any = {"cache": True, "nogil": True, "_nrt": False}
 """Without numba's run-time for arrays of its own; the underscore is numba's, whose version is pinned."""
 
@@ -17,7 +18,7 @@ def compiled(function: Function) -> Function:
 
     Without fastmath: sums in another order would give other bytes. Other threads run beside it.
     """
-    return cast(Function, numba.njit(cache=True, nogil=True)(function))
+    return _kept(function, {"cache": True, "nogil": True})
 
 
 def bare(function: Function) -> Function:
@@ -25,9 +26,24 @@ def bare(function: Function) -> Function:
 
     Counting takes three quarters of the time of small functions that hand thirty arrays on.
     """
-    return cast(Function, numba.njit(**UNCOUNTED)(function))
+    return _kept(function, UNCOUNTED)
 
 
 def inlined(function: Function) -> Function:
     """The same, written into its callers by the compiler: for functions called at every event, since handing thirty arrays down costs."""
-    return cast(Function, numba.njit(**UNCOUNTED, forceinline=True)(function))
+    return _kept(function, UNCOUNTED | {"forceinline": True})
+
+
+def is_compiling() -> bool:
+    """Whether any of them was not found on disk, and is or was compiled by this process."""
+    return any(sum(one.stats.cache_misses.values()) for one in _MADE)
+
+
+def _kept(function: Function, options: Any) -> Function:
+    """Kept on disk beside the file or in the user's cache; where neither can be written to, every process compiles anew."""
+    try:
+        made = numba.njit(**options)(function)
+    except RuntimeError:
+        made = numba.njit(**options | {"cache": False})(function)
+    _MADE.append(made)
+    return cast(Function, made)

@@ -10,7 +10,7 @@ from breakeven.command_line import one_of
 from breakeven.deployment_options import Deployed, takes_deployment
 from breakeven.errors import InputError
 from breakeven.trace_options import Columns, Group, Tokenizer, reading_of
-from breakeven.verb import AsJson, InLanguage, Seed, ShowHelp, Verbose, language, option, show, whole
+from breakeven.verb import AsJson, InLanguage, Seed, ShowHelp, Verbose, language, option, show, told_of_compiling, whole
 
 if TYPE_CHECKING:
     from breakeven.messages import Message
@@ -56,9 +56,10 @@ def profile(
     trace = traces.read(Path(path), reading_of(columns, tokenizer, group, keep_tokens=replay is not None, **blocks))
     told = _deployment(deployed, trace)
     page = None if metrics is None else Path(metrics)
-    found = api.profile(
-        trace, window_s=window_s, block_tokens=block, count_partial=count_partial, replay=drafter, metrics=page, seed=seeded, **told
-    )
+    with told_of_compiling():
+        found = api.profile(
+            trace, window_s=window_s, block_tokens=block, count_partial=count_partial, replay=drafter, metrics=page, seed=seeded, **told
+        )
     show(profile_report.compose(found, language(ctx), seed=seeded), as_json, verbose=verbose)
 
 

@@ -15,7 +15,7 @@ from breakeven.deployment_options import Deployed, takes_deployment
 from breakeven.errors import InputError
 from breakeven.messages import say
 from breakeven.trace_options import Columns, Group, Tokenizer, reading_of
-from breakeven.verb import AsJson, AsMarkdown, InLanguage, Seed, ShowHelp, Verbose, language, option, show, whole
+from breakeven.verb import AsJson, AsMarkdown, InLanguage, Seed, ShowHelp, Verbose, language, option, show, told_of_compiling, whole
 
 if TYPE_CHECKING:
     from breakeven.reading import Reading
@@ -69,7 +69,7 @@ def simulate(
     deployment, warnings = api.load(**{**deployed, "flags": flags})
     if trace is None and deployment.workload.trace is not None:
         trace = _read(_beside(deployed["file"], deployment.workload.trace), reading)
-    with _progress(language(ctx)) as progress:
+    with told_of_compiling(), _progress(language(ctx)) as progress:
         found = api.simulate(
             deployment,
             trace,
