@@ -10,6 +10,7 @@ import pytest
 from replay_logs import made_up, trace_of
 
 from breakeven import cli
+from breakeven.replay.ngram import Ngram
 from breakeven.replay.run import replay
 from breakeven.replay.suffix import Suffix
 
@@ -63,6 +64,25 @@ def test_a_log_of_token_ids_is_replayed_as_it_stands(capsys: pytest.CaptureFixtu
     assert (drafts["approximate"], set(drafts["groups"]), drafts["best_k"]) == (False, {"m0", "m1"}, None)
     assert told["acceptance"] is None
     assert document(capsys, logged, "--replay", "suffix") == told
+
+
+@pytest.mark.parametrize(("typed", "low", "high"), [("1:2", 1, 2), ("2", 2, 2)])
+def test_a_window_of_prompt_lookup_is_the_one_that_is_replayed(
+    capsys: pytest.CaptureFixture[str], logged: str, typed: str, low: int, high: int
+) -> None:
+    rows = document(capsys, logged, "--replay", "ngram", "--lookup", typed)["drafts"]["by_k"]
+    log = trace_of([(prompt or [0], output or [0]) for prompt, output in LOG])
+    expected = replay(log, Ngram(prompt_lookup_min=low, prompt_lookup_max=high)).total
+    assert [(row["rounds"], row["accepted"]) for row in rows] == [(one.rounds, one.accepted) for one in expected]
+    assert rows != document(capsys, logged, "--replay", "ngram")["drafts"]["by_k"]
+
+
+@pytest.mark.parametrize(("typed", "replayed"), [("3:2", "ngram"), ("0", "ngram"), ("1:x", "ngram"), ("1:2", "suffix")])
+def test_a_window_that_is_none_or_of_another_method_is_one_line(
+    capsys: pytest.CaptureFixture[str], logged: str, typed: str, replayed: str
+) -> None:
+    code, out, err = run(capsys, logged, "--replay", replayed, "--lookup", typed)
+    assert (code, out) == (2, "") and "lookup" in err and err.count("\n") == 1
 
 
 def test_on_a_deployment_the_best_k_is_told_by_batch_and_by_group(capsys: pytest.CaptureFixture[str], logged: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import pytest
 
 from breakeven import cli, streams
 from breakeven.document import json_schema
+from breakeven.simulation import combinations, processes
 
 SAMPLE = "examples/llama-70b-chat.yaml"
 SMALL = ("--model", "llama-3.1-8b", "--hardware", "h100-sxm", "--input", "800", "--output", "100", "--rate", "4", "--requests", "80")
@@ -102,6 +104,34 @@ def test_levers_are_turned_on_the_same_arrivals(capsys: pytest.CaptureFixture[st
 def test_the_same_seed_gives_the_same_bytes_whatever_the_jobs(capsys: pytest.CaptureFixture[str]) -> None:
     outputs = {run(capsys, *SMALL, "--levers", "all", "--json", "--jobs", jobs)[1] for jobs in ("1", "2", "2")}
     assert len(outputs) == 1
+
+
+def test_without_jobs_as_many_processes_work_as_there_are_cores(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+
+    def each(work: Any, task: Any, places: int, jobs: int, progress: Any) -> list[Any]:
+        asked.append(jobs)
+        return processes.each(work, task, places, 1, progress)
+
+    monkeypatch.setattr(combinations, "each", each)
+    monkeypatch.setattr(processes, "usable_cores", lambda: 7)
+    for jobs in ((), ("--jobs", "3")):
+        run(capsys, *SMALL, "--levers", "kv_quant", *jobs)
+    assert asked == [7, 3]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere processes are spawned, and find no function of a test")
+def test_work_is_dealt_to_processes_of_its_own_and_comes_back_in_order() -> None:
+    found = processes.each(_whose, "task", 6, 2, None)
+    assert [place for _, place in found] == list(range(6))
+    assert os.getpid() not in {process for process, _ in found}
+    assert {process for process, _ in processes.each(_whose, "task", 6, 1, None)} == {os.getpid()}
+
+
+def _whose(task: str, place: int) -> tuple[int, int]:
+    return os.getpid(), place
 
 
 def test_every_combination_is_shown_when_asked(capsys: pytest.CaptureFixture[str]) -> None:
@@ -207,7 +237,9 @@ def test_the_bar_is_on_a_terminal_alone(capsys: pytest.CaptureFixture[str], monk
     monkeypatch.setenv("TERM", "xterm")
     code, out, err = run(capsys, *SMALL, "--levers", "kv_quant", "--jobs", "1", "--json")
     assert code == 0 and json.loads(out)["schema"] == "breakeven.simulation/1"
-    assert "simulating" in err or "combinations" in err
+    drawn = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", err)
+    elapsed_and_left = r"1 of 1 combinations .* \d:\d\d:\d\d \d:\d\d:\d\d"
+    assert "simulating" in drawn and re.search(elapsed_and_left, drawn)
 
 
 def test_the_help_names_the_deployment_s_options_and_its_own(capsys: pytest.CaptureFixture[str]) -> None:

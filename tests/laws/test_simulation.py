@@ -247,6 +247,16 @@ def test_prefix_aware_routing_hits_more_than_taking_turns() -> None:
     assert aware.hits > 1.2 * turns.hits
 
 
+def test_a_partial_last_block_is_not_kept_even_where_it_has_an_id() -> None:
+    """Ten tokens are two blocks of four and a half; the other request holds no chain and comes when the first is long gone."""
+    asked = Requests(
+        arrival_s=np.array([0.0, 100.0]), input_tokens=np.array([10, 3]), output_tokens=np.array([2, 2]),
+        chain_ids=np.array([0, 1, 2]), chain_offsets=np.array([0, 3, 3]), chain_tokens=4,
+    )  # fmt: skip
+    o = simulate(asked, engine(prefix_cache=True), costs(8), Load(), audit=True)
+    assert (o.faults, o.cached_blocks.max()) == (0, pytest.approx(2.0))
+
+
 def test_static_batches_last_as_long_as_their_longest() -> None:
     """At a constant step time the ratio of the two times is E[max O − 1]/E[O]: a prompt rides with a step, or is alone and free."""
     cap, batches = 16, 400

@@ -68,6 +68,21 @@ def test_more_bandwidth_is_not_slower_on_average() -> None:
     assert np.all(np.diff(means) < 0)
 
 
+@pytest.mark.parametrize(("model", "device"), [("llama-3.1-8b", "h100-sxm"), ("qwen3-30b-a3b", "h100-sxm"), ("gemma-2-9b", "a100-sxm-80")])
+@pytest.mark.parametrize("load", [{"request_rate": 5.0}, {"concurrency": 24.0}])
+def test_a_device_of_more_bandwidth_is_not_slower(build, model, device, load) -> None:
+    """The ledger's own costs: all that reads bytes is quicker, and nothing else is changed."""
+    d = build(model, device, input_tokens=800.0, output_tokens=150.0, **load)
+    rng, means = np.random.default_rng(0), []
+    asked = requests(5.0, rng.integers(1, 1600, 3000), rng.integers(1, 300, 3000))
+    for factor in (1.0, 1.1, 1.5, 3.0):
+        chip = replace(d.hardware.device, bandwidth_bytes_per_s=factor * d.hardware.device.bandwidth_bytes_per_s)
+        faster = replace(d, hardware=replace(d.hardware, device=chip))
+        o = simulate(asked, engine_of(faster), costs_of(faster), Load(clients=int(load.get("concurrency", 0))))
+        means.append((float(np.mean(o.last_s - o.arrival_s)), float(np.mean(o.last_s - o.first_s)), o.end_s))
+    assert np.all(np.diff(means, axis=0)[:, :2] < 0) and np.all(np.diff(means, axis=0)[:, 2] <= 1e-9)
+
+
 EAGLE = Speculative(method="eagle3", num_speculative_tokens=3)
 REAL = [
     ("llama-3.1-8b", "h100-sxm", {}), ("llama-3.1-70b", "h100-sxm", {"tensor_parallel_size": 4}), ("qwen3-30b-a3b", "h100-sxm", {}),

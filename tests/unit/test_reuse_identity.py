@@ -57,6 +57,22 @@ def test_ids_that_mean_something_within_a_session_only_are_not_mixed_up() -> Non
     assert reuse.chains(trace, 16, within_sessions=True).ids.tolist() == [0, 1, 2, 3, 0, 1]
 
 
+def test_ids_that_count_anew_in_every_session_are_told_for_they_may_collide() -> None:
+    """What one session calls 1 another may too: nothing in the file tells whether they mean the same, so hits across sessions are said."""
+    anew = of_hashes([[1, 2], [1, 2, 3], [1, 2], [1, 2, 3, 4], [1]], sessions=[0, 0, 1, 1, 2])
+    [note] = said(reuse.chains(anew, 16))
+    assert note.startswith("log: in 2 of 3 sessions the block ids count from the same number on")
+    assert reuse.curve_of(anew, 16, rate=0.5).notes[0] == reuse.chains(anew, 16).notes[0]
+    assert not any("count from the same" in note for note in said(reuse.chains(anew, 16, within_sessions=True)))
+
+
+def test_ids_given_out_over_all_sessions_are_not_taken_for_theirs() -> None:
+    """A system prompt's block, then blocks of each session's own; and sessions that hold nothing but the system prompt."""
+    shared = of_hashes([[0, 1, 2], [0, 3, 4], [0, 1, 2, 5], [0, 6], [-(2**62), 2**62]], sessions=[0, 1, 0, 2, 3])
+    assert reuse.chains(shared, 16).notes == ()
+    assert reuse.chains(of_hashes([[0], [0], [], [0]], sessions=[0, 1, 2, 3]), 16).notes == ()
+
+
 def test_negative_and_huge_ids_are_ids_like_others() -> None:
     assert reuse.chains(of_hashes([[-5, 2**62], [-5, 2**62], [2**62, -5]]), 16).ids.tolist() == [0, 1, 0, 1, 2, 3]
 

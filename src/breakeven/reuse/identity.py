@@ -71,10 +71,11 @@ def blocks_of(trace: Trace, block_tokens: int, partial: bool, within_sessions: b
     if trace.hash_ids is None or trace.hash_offsets is None or trace.block_tokens is None:
         raise InputError("trace_no_identity", path=trace.name)
     known, given, prompts = trace.block_tokens, np.diff(trace.hash_offsets), trace.input_tokens
+    notes = () if within_sessions else _of_sessions(trace, given)
     lengths = np.minimum(given, -(-prompts // known) if partial else prompts // known)
     group = -(-block_tokens // known)
     cut = _cut(trace.hash_ids, trace.hash_offsets, lengths, group, group * known, partial, roots)
-    return replace(cut, notes=(*_grain(trace, known, block_tokens, group * known), *_uneven(trace, given, known)))
+    return replace(cut, notes=(*_grain(trace, known, block_tokens, group * known), *_uneven(trace, given, known), *notes))
 
 
 def _cut(values: Ids | Ints, offsets: Ints, lengths: Ints, group: int, block: int, partial: bool, roots: Ints) -> Blocks:
@@ -156,3 +157,20 @@ def _uneven(trace: Trace, given: Ints, known: int) -> tuple[Message, ...]:
     fewer = int(np.count_nonzero(given < trace.input_tokens // known))
     more = int(np.count_nonzero(given > -(-trace.input_tokens // known)))
     return (Message("reuse.ids_uneven", {"path": trace.name, "fewer": fewer, "more": more}),) if fewer or more else ()
+
+
+def _of_sessions(trace: Trace, given: Ints) -> tuple[Message, ...]:
+    """Where most sessions' ids count from one number on without a gap, as ids do that mean something within a session only."""
+    asked = np.flatnonzero(given)
+    if trace.sessions is None or trace.hash_ids is None or trace.hash_offsets is None or not len(asked):
+        return ()
+    found, which = np.unique(trace.sessions[asked], return_inverse=True)
+    first, last = np.full(len(found), np.iinfo(np.int64).max), np.full(len(found), np.iinfo(np.int64).min)
+    np.minimum.at(first, which, np.minimum.reduceat(trace.hash_ids, trace.hash_offsets[asked]))
+    np.maximum.at(last, which, np.maximum.reduceat(trace.hash_ids, trace.hash_offsets[asked]))
+    # Sessions of one id, a system prompt's, say nothing; ids given out over all sessions lie further apart than a session has ids.
+    dense = (last > first) & (last - first < np.bincount(which, weights=given[asked]))
+    counting = int(np.unique(first[dense], return_counts=True)[1].max(initial=0))
+    if counting < 2 or 2 * counting <= len(found):
+        return ()
+    return (Message("reuse.ids_of_sessions", {"path": trace.name, "counting": counting, "sessions": len(found)}),)
