@@ -10,6 +10,7 @@ import pytest
 
 from breakeven import api, cli
 from breakeven.document import json_schema
+from breakeven.simulation import offered
 
 AZURE, MOONCAKE = "data/traces/azure_2023_conv.csv", "data/traces/mooncake_conversation.jsonl"
 SMALL = "TIMESTAMP,ContextTokens,GeneratedTokens\n" + "".join(
@@ -249,3 +250,9 @@ def test_without_a_trace_nothing_of_a_trace_stands_in_the_advice(capsys: pytest.
     advice = json.loads(capsys.readouterr().out)
     assert "batch_over_time" not in advice["operating_point"]
     assert {"arrivals", "reuse"} & set(advice["deployment"]["workload"]) == set()
+
+
+def test_a_trace_too_long_to_be_simulated_is_profiled_by_windows(small: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(offered, "MOST_REQUESTS", 100)
+    found = api.profile(small, api.load(flags={"model": "llama-3.1-8b", "hardware": "h100-sxm", "trace": small})[0]).batches
+    assert found is not None and found.simulated is None and found.best is found.occupancy

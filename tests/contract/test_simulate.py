@@ -256,3 +256,9 @@ def test_columns_of_a_table_and_groups_are_read_as_said(capsys: pytest.CaptureFi
     assert told["figures"]["counts"]["done"] == 400 and told["load"]["policy"] == "priority"
     plain = document(capsys, *SMALL[:4], *said)
     assert plain["figures"]["times"]["ttft"]["p99"] < told["figures"]["times"]["ttft"]["p99"], "the second group waits for the first"
+
+
+def test_a_seed_of_more_than_64_bits_is_a_seed(capsys: pytest.CaptureFixture[str]) -> None:
+    drafting = ("--speculative", '{"method": "ngram", "num_speculative_tokens": 3}')
+    first, other = (document(capsys, *SMALL, *drafting, "--seed", str(seed)) for seed in (10**20, 10**20 + 1))
+    assert first["figures"]["times"] != other["figures"]["times"]

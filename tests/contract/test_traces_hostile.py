@@ -201,6 +201,24 @@ class TestLargeTables:
         assert (found.requests, found.damaged) == (3, 1)
         assert (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 < 800e6
 
+    def test_an_id_of_thousands_of_digits_is_one_damaged_row(self, tmp_path: Path) -> None:
+        rows = [f'{at},1000,10,"{ids}"' for at, ids in enumerate(("[1]", "9" * 5000, "[1]"))]
+        found = traces.read(written(tmp_path, "\n".join(["timestamp,input_tokens,output_tokens,hash_ids", *rows])))
+        assert (found.requests, found.damaged_lines) == (2, (3,))
+
+    @pytest.mark.parametrize("unit", [1, 10**3, 10**9])
+    def test_a_time_that_is_off_does_not_change_the_unit_of_the_others(self, tmp_path: Path, unit: int) -> None:
+        times = [unit * (1_700_000_000 + second) for second in range(9)]
+        rows = [f"{at},100,10" for at in (*times[:4], "1e300", *times[4:])]
+        found = traces.read(written(tmp_path, "\n".join(["timestamp,input_tokens,output_tokens", *rows])))
+        assert (found.requests, found.damaged_lines) == (9, (6,)) and arrivals(found)[-1] == 8.0
+
+    def test_a_clock_that_counts_up_keeps_its_unit_and_what_that_cannot_hold_is_counted(self, tmp_path: Path) -> None:
+        rows = [f"{10_000_000 * i},100,10" for i in range(40_000)]
+        found = traces.read(written(tmp_path, "\n".join(["timestamp,input_tokens,output_tokens", *rows])))
+        between = np.diff(arrivals(found))
+        assert found.damaged + found.requests == 40_000 and between.min() == between.max()
+
     def test_duplicate_times_are_kept_and_said_where_they_dominate(self, tmp_path: Path) -> None:
         rows = [f"2023-11-16 18:15:{second:02},{second + 1},1" for second in range(10) for _ in range(5)]
         found = traces.read(written(tmp_path, HEADER + "\n".join(rows)))

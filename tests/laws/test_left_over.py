@@ -18,6 +18,7 @@ from breakeven.messages import text
 from breakeven.spec.deployment import Deployment
 from breakeven.trace import Trace, lengths, make_trace, request_rate
 from breakeven.traffic.ceiling import ceiling, decode_flop
+from breakeven.traffic.hits import with_hits
 from breakeven.traffic.left_over import capacity_tokens, hit_rate_of, hit_rate_over, left_over_tokens, second_effect
 
 Build = Callable[..., Deployment]
@@ -132,6 +133,18 @@ class TestCeiling:
         ]
         assert found[0].prefill_flop == pytest.approx(found[1].prefill_flop) and found[0].total == pytest.approx(found[1].total)
 
+    @pytest.mark.parametrize(
+        "split", [{"tensor_parallel_size": 4, "pipeline_parallel_size": 2}, {"data_parallel_size": 8}, {"tensor_parallel_size": 8}]
+    )
+    def test_nor_does_splitting_it_over_ranks_or_stages(self, build: Build, split: dict[str, int]) -> None:
+        trace, hits = one([1000, 3000], [100, 300]), np.array([500, 500])
+        whole, parts = (
+            ceiling(trace, hits, build("deepseek-v3", "h200", engine=engine, request_rate=1.0, input_tokens=2000, output_tokens=200))
+            for engine in ({"tensor_parallel_size": 1}, split)
+        )
+        assert parts.prefill_flop == pytest.approx(whole.prefill_flop) and parts.decode_flop == pytest.approx(whole.decode_flop)
+        assert parts.prefill == pytest.approx(whole.prefill) and parts.total == pytest.approx(whole.total)
+
     def test_what_cannot_be_told_is_said(self, build: Build) -> None:
         plain = ceiling(one([1000], [10]), np.array([400]))
         assert plain.tokens == 0.4 and plain.prefill is None and plain.total is None
@@ -146,6 +159,16 @@ class TestCeiling:
         assert found.total < found.prefill and found.tokens == pytest.approx(0.3734, abs=1e-4)
         smaller = ceiling(conversation, reuse.hit_tokens(reuse.chains(conversation, 512), 512 * 1000), serving(build, conversation))
         assert smaller.total is not None and smaller.total < found.total / 5
+
+
+@pytest.mark.parametrize("replicas", [1, 8])
+def test_advise_and_profile_come_to_the_same_hit_rate(build: Build, conversation: Trace, replicas: int) -> None:
+    d = serving(build, conversation, replicas=replicas)
+    curve = reuse.curve(reuse.dealt(reuse.chains(conversation, d.engine.block_size), replicas))
+    told, said = with_hits(d, conversation)
+    assert told.workload.prefix_hit_rate == pytest.approx(hit_rate_of(d, curve).hit_rate, abs=1e-5)
+    assert said[-1].values["hits"] == told.workload.prefix_hit_rate
+    assert float(np.median(evaluate(told).demand.hit_rate)) == pytest.approx(told.workload.prefix_hit_rate, rel=0.01)
 
 
 def test_a_hit_rate_of_the_users_own_is_not_touched(build: Build) -> None:

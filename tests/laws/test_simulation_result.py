@@ -53,6 +53,7 @@ def check_laws(found: Simulation) -> None:
     assert 0 <= summary.hit_tokens <= summary.lookup_tokens
     assert summary.batch.mean <= summary.batch.most
     assert summary.batch.by_tokens >= summary.batch.mean * (1 - 1e-9)
+    assert summary.batch.by_tokens == 0.0 or 1.0 - 1e-9 <= summary.batch.by_tokens <= summary.batch.most
     for one in summary.times.values():
         assert 0.0 <= one.p50 <= one.p90 <= one.p95 <= one.p99 <= one.max
         assert one.mean <= one.max

@@ -26,6 +26,12 @@ def test_poisson_arrivals_are_said_to_be_poisson_at_almost_every_window(seed: in
     assert found.variation == pytest.approx(1.0, abs=0.02)
 
 
+@pytest.mark.parametrize("span", [1e-6, 0.05, 0.1, 3.0])
+def test_traffic_of_less_than_any_window_is_one_window(span: float) -> None:
+    found = arrivals_of(np.linspace(0.0, span, 5))
+    assert found is not None and found.window_s <= span and found.rate == pytest.approx(4 / span)
+
+
 def test_a_clock_has_no_dispersion() -> None:
     found = arrivals_of(np.arange(0.0, 4000.0, 0.25))
     assert found is not None and found.variation == 0.0

@@ -20,6 +20,8 @@ SPLITS = 8
 STUDENT = 3.499
 """Two-sided 99 % quantile of Student's t with 7 degrees of freedom: at each capacity, so that all of them together keep 95 %."""
 GRID = 64
+SEEDS = 1 << 63
+"""Compiled loops take whole numbers of 64 bits."""
 
 
 def curve_of(
@@ -54,7 +56,7 @@ def _sampled(cut: Blocks, lookups: Ints, limit: int, seed: int) -> tuple[Ints, I
     """Sampled blocks of each request, how many of them may hit, and their hashes: counted first, so that only those take room."""
 
     def run(kept: Ints) -> tuple[Ints, Ints]:
-        return sampled_hashes(cut.values, cut.starts, cut.lengths, cut.counts, lookups, cut.group, cut.roots, limit, seed, kept)
+        return sampled_hashes(cut.values, cut.starts, cut.lengths, cut.counts, lookups, cut.group, cut.roots, limit, seed % SEEDS, kept)
 
     kept = np.zeros(run(np.zeros(0, dtype=np.int64))[0].sum() + 1, dtype=np.int64)
     return *run(kept), kept

@@ -26,6 +26,7 @@ LOAD_GAP, LOAD_RATIO, MATCHED = 64, 1.5, 0.3
 """Prefix-aware routing: the least loaded replica is taken where the most loaded has 64 requests and half as many more than it; else the
 longest prefix, where it is three tenths of the prompt."""
 FIRST_BIN_S = 1e-3
+SEEDS = 1 << 63
 
 # Columns of State.tally, one row a replica.
 ROUND, DECODING, PREFILLING, FREE, CACHED, NEXT_END, NEXT_GROW, LIVE, OUTSTANDING, SEQUENCE, PLANNED, QUEUED, HELD, KEPT = range(14)
@@ -1013,7 +1014,7 @@ def _given(requests: Requests, engine: Engine, costs: Costs, load: Load, stepwis
     known, level = np.unique(priority, return_inverse=True)
     cached = engine.prefix_cache and requests.chain_ids is not None and requests.chain_tokens > 0
     attention, alone = _floats(costs.attention_s), _floats(costs.alone_attention_s)
-    rounds = rounds_of(outputs, _floats(load.acceptance), load.seed)
+    rounds = rounds_of(outputs, _floats(load.acceptance), load.seed % SEEDS)
     return Given(
         asked=np.stack((_ints(requests.input_tokens), outputs, _ints(level), rounds), axis=1),
         levels=max(len(known), 1),

@@ -11,6 +11,7 @@ import numpy as np
 from breakeven.messages import Message
 from breakeven.simulation.arrays import Requests
 from breakeven.spec.deployment import Deployment
+from breakeven.spec.parallel import layout
 from breakeven.stats import median
 from breakeven.trace import Trace
 
@@ -28,13 +29,36 @@ class Prefixes:
 
 def prefixes(d: Deployment, trace: Trace | None, requests: Requests) -> Prefixes:
     """The chained ids of prompts; where nobody knows which prompts repeat, none does, and that is said."""
+    ranks = layout(d.model, d.engine).ranks
     if trace is not None and (trace.hash_ids is not None or trace.prompt_ids is not None):
-        return _chained(d, trace, requests)
+        found = _chained(d, trace, requests)
+        return replace(found, requests=of_ranks(found.requests, ranks, d.replicas), notes=(*found.notes, *_unused(d)))
     if d.workload.prefix_hit_rate is None:
         return Prefixes(requests=requests, known="unknown", notes=(Message("simulate.note_prefixes_unknown", {}),))
     share = float(median(d.workload.prefix_hit_rate))
     notes = (Message("simulate.note_prefixes_declared", {"share": share}),) if share else ()
-    return Prefixes(requests=shared_beginning(requests, share, d.engine.block_size), known="declared", notes=notes)
+    shared = shared_beginning(requests, share, d.engine.block_size)
+    return Prefixes(requests=of_ranks(shared, ranks, d.replicas), known="declared", notes=notes)
+
+
+def _unused(d: Deployment) -> tuple[Message, ...]:
+    """A declared share gives way to the identities of a trace; that is said, since advise takes the share."""
+    rate = d.workload.prefix_hit_rate
+    if rate is None or d.provenance.get("workload.prefix_hit_rate") != "declared":
+        return ()
+    return (Message("simulate.note_prefixes_unused", {"share": float(median(rate))}),)
+
+
+def of_ranks(requests: Requests, ranks: int, replicas: int) -> Requests:
+    """Ranks of attention data parallelism have caches of their own, to which a replica's requests are taken to be dealt in turn.
+
+    No two of them share an id; the pool is one (:func:`breakeven.simulation.costs.engine_of`).
+    """
+    if ranks == 1 or requests.chain_ids is None or requests.chain_offsets is None:
+        return requests
+    turn = np.arange(len(requests.input_tokens)) // replicas % ranks
+    own = requests.chain_ids * ranks + np.repeat(turn, np.diff(requests.chain_offsets))
+    return replace(requests, chain_ids=np.unique(own, return_inverse=True)[1].astype(np.int64))
 
 
 def shared_beginning(requests: Requests, share: float, block_tokens: int) -> Requests:

@@ -60,7 +60,7 @@ class Batch:
     mean: float
     """Over time: the effective batch."""
     by_tokens: float
-    """As the tokens see it, E[N²]/E[N]: what the speed of a token depends on."""
+    """In which the mean token of decoding is made; full steps take longer, so it is no more than E[N²]/E[N]."""
     quantiles: Mapping[str, float]
     """Over time while any sequence decodes: ``p5`` … ``p95``."""
     most: int

@@ -113,7 +113,8 @@ def batch_of(outcome: Outcome, replicas: int) -> Batch:
     """The batch over time and as tokens see it."""
     sizes = np.arange(len(outcome.batch_s), dtype=np.float64)
     whole = outcome.end_s * replicas
-    decoding, tokens = outcome.batch_s[1:], float(outcome.batch_tokens.sum())
+    # A first token that comes with no sequence decoding beside it is in no batch.
+    decoding, tokens = outcome.batch_s[1:], float(outcome.batch_tokens[1:].sum())
     busy = float(decoding.sum())
     reached = np.flatnonzero(decoding > 0.0)
     shares = np.cumsum(decoding) / busy if busy else np.ones(len(decoding))

@@ -33,6 +33,8 @@ NUMBER = re.compile(r"[\[\]\s,;\d]*")
 BLOCK_TOKENS = 512
 """Mooncake's, where a table has ids of blocks and none other is said."""
 LATEST_NS = 2.0**62
+LONGEST_ID = 20
+"""Digits of the largest number of 64 bits; Python refuses to read numbers of thousands."""
 
 
 def sniff(head: bytes) -> bool:
@@ -81,6 +83,7 @@ class _Table:
     def __init__(self, rows: Rows, fields: dict[str, Column]) -> None:
         self.rows, self.fields = rows, fields
         self.pieces = Pieces(rows.reading)
+        self.epoch_unit: float | None = None
 
     def take(self, batch: Batch) -> None:
         """A batch of rows."""
@@ -119,7 +122,10 @@ class _Table:
             self.rows.tally["unzoned"] += int((~zoned & ~none).sum())
             return np.where(blank, NO_TIME, stamps), none & ~blank
         unit = self.fields["arrival"].unit_s
-        scaled = found * (unit * 1e9 if unit else _epoch_units(found))
+        if not unit and self.epoch_unit is None and not np.isnan(found).all():
+            self.epoch_unit = _epoch_unit(found)
+        with np.errstate(over="ignore"):
+            scaled = found * (unit * 1e9 if unit else self.epoch_unit or 1.0)
         none = ~(np.abs(scaled) < LATEST_NS) & ~blank
         return np.where(blank, NO_TIME, np.round(np.where(none | blank, 0.0, scaled))).astype(np.int64), none
 
@@ -160,10 +166,14 @@ def _ids(cell: str | None) -> list[int]:
     """Ids of blocks in a cell: whole numbers apart from each other, in brackets or not; −1 where something else is among them."""
     if not cell:
         return []
-    return [int(found) for found in re.findall(r"\d+", cell)] if NUMBER.fullmatch(cell) else [-1]
+    found = re.findall(r"\d+", cell)
+    return [int(one) for one in found] if NUMBER.fullmatch(cell) and all(len(one) <= LONGEST_ID for one in found) else [-1]
 
 
-def _epoch_units(found: NDArray[np.float64]) -> float:
-    """Nanoseconds a number stands for: times since 1970 are told by size, others are seconds."""
-    largest = float(np.nanmax(np.abs(found), initial=0.0))
-    return float(next(unit for least, unit in EPOCHS if largest >= least))
+def _epoch_unit(found: NDArray[np.float64]) -> float:
+    """Nanoseconds a number stands for: times since 1970 are told by size, others are seconds.
+
+    Of the middle of the first rows, for the whole file: one number that is off, or a clock that counts up, must not change the unit.
+    """
+    middle = float(np.nanmedian(np.abs(found)))
+    return float(next(unit for least, unit in EPOCHS if middle >= least))

@@ -94,13 +94,13 @@ def dispersions(arrival_s: Array, span_s: float) -> tuple[Dispersion, ...]:
 
 
 def even_window(span_s: float) -> float:
-    """A window of a round length of which there are no more than are shown.
+    """A window of a round length of which there are no more than are shown; of what is shorter than any, the whole.
 
-    >>> even_window(3500.0), even_window(86_400.0)
-    (60.0, 1800.0)
+    >>> even_window(3500.0), even_window(86_400.0), even_window(0.05)
+    (60.0, 1800.0, 0.05)
     """
     steps = (0.1, 1.0, 5.0, 10.0, 30.0, 60.0, 300.0, 600.0, 1800.0, 3600.0, 6 * 3600.0, 86_400.0)
-    return next((step for step in steps if span_s / step <= SHOWN), span_s / SHOWN)
+    return min(next((step for step in steps if span_s / step <= SHOWN), span_s / SHOWN), span_s)
 
 
 def arrivals_of(arrival_s: Array, window_s: float | None = None) -> Arrivals | None:

@@ -67,15 +67,15 @@ def batches_of(d: Deployment, trace: Trace, window_s: float | None = None, seed:
 
 
 def _simulated(d: Deployment, trace: Trace, saturated: float, seed: int) -> Occupancy | None:
-    """The time at every batch as the simulation has it; None for two pools, and for lengths that are not known."""
-    if d.disaggregation is not None or trace.output_tokens is None:
-        return None
+    """The time at every batch as the simulation has it; None for two pools, lengths that are not known, and more than it takes."""
     from breakeven.simulation import offered, run
 
+    if d.disaggregation is not None or trace.output_tokens is None or trace.requests > offered.MOST_REQUESTS:
+        return None
     x = run.scene(d, trace, offered.asked(router="round_robin", policy="fcfs", seed=seed), static_batch=False)
     found = run.run(d, x).outcome
-    tokens = max(float(found.batch_tokens.sum()), 1.0)
-    return Occupancy(shares=found.batch_s / found.batch_s.sum(), token_shares=found.batch_tokens / tokens, saturated=saturated)
+    made = found.batch_tokens * (np.arange(len(found.batch_tokens)) > 0)
+    return Occupancy(shares=found.batch_s / found.batch_s.sum(), token_shares=made / max(float(made.sum()), 1e-300), saturated=saturated)
 
 
 def _drafting(d: Deployment) -> str | None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +16,15 @@ from breakeven.messages import Message
 from breakeven.spec.deployment import Deployment
 from breakeven.stats import Array
 from breakeven.trace import Ints, Trace
+
+UNSPLIT: Mapping[str, Any] = {
+    "tensor_parallel_size": 1,
+    "pipeline_parallel_size": 1,
+    "data_parallel_size": 1,
+    "decode_context_parallel_size": 1,
+    "prefill_context_parallel_size": 1,
+    "enable_expert_parallel": False,
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +39,7 @@ class Ceiling:
     """Of the FLOP of prompts and outputs; None without a model, or where the trace tells no outputs."""
     prefill_flop: float | None
     decode_flop: float | None
-    """Over all devices of a replica: of the prompts, and of the outputs."""
+    """Of the model, however it is split over devices: of the prompts, and of the outputs."""
     notes: tuple[Message, ...] = ()
 
 
@@ -42,18 +53,18 @@ def ceiling(trace: Trace, hit_tokens: Ints, deployment: Deployment | None = None
     if deployment is None:
         note = Message("reuse.no_model", {"path": trace.name})
         return Ceiling(tokens=tokens, prefill=None, total=None, prefill_flop=None, decode_flop=None, notes=(note,))
-    s = shard(deployment, MEDIAN)
+    # Of a device of a split model, ranks and stages would count what others do, and experts weigh otherwise than attention.
+    s = shard(replace(deployment, engine=replace(deployment.engine, **UNSPLIT)), MEDIAN)
     prompts = trace.input_tokens.astype(np.float64)
     whole = np.asarray(prefill.prompt_flop(s, prompts, prompts)).sum()
     computed = np.asarray(prefill.prompt_flop(s, prompts - hit_tokens, prompts)).sum()
     decoded = None if trace.output_tokens is None else float(np.sum(decode_flop(s, prompts, trace.output_tokens.astype(np.float64))))
-    devices = s.layout.devices
     return Ceiling(
         tokens=tokens,
         prefill=float(1 - computed / whole),
         total=None if decoded is None else float((whole - computed) / (whole + decoded)),
-        prefill_flop=float(whole) * devices,
-        decode_flop=None if decoded is None else decoded * devices,
+        prefill_flop=float(whole),
+        decode_flop=decoded,
         notes=() if decoded is not None else (Message("reuse.no_outputs", {"path": trace.name}),),
     )
 

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from breakeven.evaluator import evaluate
 from breakeven.messages import Message
 from breakeven.reuse.dealing import dealt
 from breakeven.reuse.hit_rates import ReuseCurve, curve, hit_rate
@@ -16,6 +15,7 @@ from breakeven.spec.deployment import Deployment
 from breakeven.spec.parallel import layout
 from breakeven.spec.workload import ReuseRates
 from breakeven.trace import Trace
+from breakeven.traffic.left_over import hit_rate_of
 
 POINTS = 97
 
@@ -35,8 +35,8 @@ def with_hits(d: Deployment, trace: Trace | None) -> tuple[Deployment, tuple[Mes
         return d, (Message("warning.hits_of_replicas", {"path": trace.name}),)
     found = curve_of(trace, d.engine.block_size) if sampled else curve(dealt(chains(trace, d.engine.block_size), caches))
     traced = replace(d, workload=replace(w, prefix_hit_rate=0.0, reuse=rates(found)))
-    cached = replace(traced, engine=replace(d.engine, enable_prefix_caching=True))
-    hits = float(np.median(np.asarray(evaluate(cached).demand.hit_rate)))
+    # Solved to its end here: what every evaluation adds to it is a few damped steps from there.
+    hits = hit_rate_of(replace(d, engine=replace(d.engine, enable_prefix_caching=True)), found).hit_rate
     provenance = {**d.provenance, "workload.prefix_hit_rate": "file"}
     said = Message("warning.hits_of_trace", {"path": trace.name, "hits": hits, "most": found.unbounded})
     return replace(traced, workload=replace(traced.workload, prefix_hit_rate=hits), provenance=provenance), (*found.notes, said)
