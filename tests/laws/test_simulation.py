@@ -234,6 +234,17 @@ def test_replicas_share_the_requests(router: str) -> None:
     assert np.mean(three.last_s - three.arrival_s) < np.mean(one.last_s - one.arrival_s)
 
 
+def test_least_loaded_routing_takes_the_replica_with_the_fewest_outstanding() -> None:
+    """Long and short by turns, so that taking turns would give every long one to the same replica."""
+    asked = requests(6.0, 20, np.tile([90, 3], 200))
+    o, turns = (simulate(asked, engine(cap=2), costs(2), Load(replicas=2, router=router)) for router in ("least_loaded", "round_robin"))
+    for i in range(1, 400):
+        outstanding = np.bincount(o.replica[:i][o.last_s[:i] > o.arrival_s[i]], minlength=2)
+        assert outstanding[o.replica[i]] == outstanding.min()
+    assert np.mean(o.last_s - o.arrival_s) < 0.8 * np.mean(turns.last_s - turns.arrival_s)
+    assert turns.replica.tolist() == [0, 1] * 200
+
+
 def test_prefix_aware_routing_hits_more_than_taking_turns() -> None:
     rng = np.random.default_rng(0)
     trees = rng.integers(0, 6, 300)

@@ -115,6 +115,23 @@ def test_percentiles_are_those_of_the_arrays() -> None:
     assert (good.good, good.goodput_per_s) == (0, 0.0)
 
 
+def test_goodput_counts_the_requests_that_keep_every_limit() -> None:
+    d = deployment(output_tokens=Spread(mean=120.0, p95=300.0), request_rate=20.0)
+    times = api.simulate(d, requests=400).summary.times
+    limits = {"ttft_s": times["ttft"].p90, "tpot_s": times["tpot"].p90, "e2e_s": times["e2e"].p90}
+    found = api.simulate(replace(d, slo=be.Slo(**limits)), requests=400)
+    o = found.outcome
+    each = (
+        o.first_s - o.arrival_s <= limits["ttft_s"],
+        o.last_s - o.first_s <= limits["tpot_s"] * (o.emitted - 1),
+        o.last_s - o.arrival_s <= limits["e2e_s"],
+    )
+    kept = int(np.count_nonzero(each[0] & each[1] & each[2]))
+    two = [int(np.count_nonzero(each[i] & each[j])) for i, j in ((0, 1), (0, 2), (1, 2))]
+    assert found.summary.good == kept < min(two), "each limit turns some away that the others let pass"
+    assert found.summary.goodput_per_s == pytest.approx(kept / found.summary.end_s)
+
+
 def test_promises_on_tails_are_held_against_tails_and_what_is_not_kept_is_not_told() -> None:
     found = api.simulate(deployment(), requests=200).summary
     told = {one.key: one for one in found.promises}
