@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, TypeVar, cast
 
 import numba
@@ -39,11 +40,26 @@ def is_compiling() -> bool:
     return any(sum(one.stats.cache_misses.values()) for one in _MADE)
 
 
+def _forgiving(made: Any) -> None:
+    """A full disk costs the next run another compilation, and not this one its answer."""
+    kept: Any = getattr(made, "_cache", None)
+    if not hasattr(kept, "save_overload"):
+        return
+    save = kept.save_overload
+
+    def tried(*args: Any) -> None:
+        with suppress(OSError):
+            save(*args)
+
+    kept.save_overload = tried
+
+
 def _kept(function: Function, options: Any) -> Function:
     """Kept on disk beside the file or in the user's cache; where neither can be written to, every process compiles anew."""
     try:
         made = numba.njit(**options)(function)
     except RuntimeError:
         made = numba.njit(**options | {"cache": False})(function)
+    _forgiving(made)
     _MADE.append(made)
     return cast(Function, made)

@@ -38,3 +38,13 @@ def test_a_long_silence_is_explained_once_and_only_where_it_is_compiling(
 
         time.sleep(0.3)
     assert capsys.readouterr().err.count("compiling") == lines
+
+
+def test_a_disk_that_is_full_does_not_cost_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    from numba.core import caching
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(caching.Cache, "_save_overload", full)
+    assert compiled.compiled(added)(2, 3) == 5

@@ -73,6 +73,8 @@ def _trace(table: Table, values: Mapping[str, object], beside: Path | None) -> _
     if not any(name in values for name in ARRIVALS):
         found["request_rate"] = request_rate(trace)
         found["arrivals"] = arrival_rates(arrivals(trace))
+    elif isinstance(stated := values.get("request_rate"), float) and trace.arrival_s is not None and trace.arrival_s[-1] > 0:
+        found["arrivals"] = arrival_rates(trace.arrival_s * (request_rate(trace) / stated))
     if "prefix_hit_rate" not in values and trace.cached_tokens is not None and trace.cached_tokens.any():
         found["prefix_hit_rate"] = float(trace.cached_tokens.sum() / trace.input_tokens.sum())
     if trace.acceptance is not None:

@@ -70,7 +70,7 @@ def run(d: Deployment, x: Scene) -> Ran:
     )
     costs = costs_of(d)
     outcome = interruptible(lambda: kernel.simulate(requests, engine, costs, load))
-    times = times_of(requests, outcome)
+    times = times_of(requests, outcome, costs.start_s)
     return Ran(outcome=outcome, times=times, summary=summary_of(d, requests, load, outcome, times), engine=engine)
 
 

@@ -42,8 +42,11 @@ class Times:
     queue: Floats
 
 
-def times_of(requests: Requests, outcome: Outcome) -> Times:
-    """Times of the requests that are done: first − arrival, (last − first)/(O − 1), last − arrival, start − arrival."""
+def times_of(requests: Requests, outcome: Outcome, before_s: float) -> Times:
+    """Times of the requests that are done: first − arrival, (last − first)/(O − 1), last − arrival, start − arrival − before.
+
+    ``before_s`` passes on the host before a request reaches the scheduler, however idle the device is.
+    """
     done = outcome.state == DONE
     gaps = requests.output_tokens - 1
 
@@ -54,7 +57,7 @@ def times_of(requests: Requests, outcome: Outcome) -> Times:
         ttft=only(outcome.first_s - outcome.arrival_s, done),
         tpot=only((outcome.last_s - outcome.first_s) / np.maximum(gaps, 1), done & (gaps > 0)),
         e2e=only(outcome.last_s - outcome.arrival_s, done),
-        queue=only(outcome.start_s - outcome.arrival_s, done),
+        queue=only(np.maximum(outcome.start_s - outcome.arrival_s - before_s, 0.0), done),
     )
 
 
