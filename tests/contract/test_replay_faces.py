@@ -95,6 +95,19 @@ def test_on_a_deployment_the_best_k_is_told_by_batch_and_by_group(capsys: pytest
         assert code == 0 and word in out
 
 
+def test_each_group_has_its_own_best_k(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """One route says its prompts again, the other never says a token twice."""
+    path, records = tmp_path / "routes.jsonl", []
+    for i in range(40):
+        prompt = list(range(1000 * i, 1000 * i + 60))
+        output = prompt[:50] if i % 2 == 0 else list(range(1000 * i + 500, 1000 * i + 550))
+        said = {"prompt_token_ids": prompt, "response": {"choices": [{"token_ids": output}]}}
+        records.append({"timestamp": f"2026-01-05T09:00:{i:02d}Z", "model": ("again", "new")[i % 2], **said})
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    drafts = document(capsys, str(path), "--replay", "ngram", *DEPLOYED)["drafts"]
+    assert drafts["group_k"] == {"again": 8, "new": 0}
+
+
 def test_acceptance_of_a_head_comes_from_counters_else_from_its_prior(
     capsys: pytest.CaptureFixture[str], logged: str, tmp_path: Path
 ) -> None:
