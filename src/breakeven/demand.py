@@ -10,6 +10,7 @@ import numpy as np
 from breakeven.draws import Draws
 from breakeven.errors import InputError
 from breakeven.ledger import prefill
+from breakeven.lumps import Squares
 from breakeven.spec.deployment import Deployment
 from breakeven.spec.workload import Workload
 from breakeven.stats import Array, Value, is_uncertain
@@ -101,6 +102,12 @@ def shape(w: Workload) -> tuple[float, float, float]:
         m.mean_output_squared / m.mean_output**2,
         m.mean_input_squared / m.mean_input**2,
     )
+
+
+def squares(w: Workload) -> Squares:
+    """How uneven outputs and prompts are."""
+    _, output, prompt = shape(w)
+    return Squares(output=output, prompt=prompt)
 
 
 def context_deviation(load: Demand, w: Workload) -> Array | float:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 from breakeven import acceptance, corrected, pools, steady
-from breakeven.demand import Demand, context_deviation, demand, tokens_held
+from breakeven.demand import Demand, context_deviation, demand, squares, tokens_held
 from breakeven.draws import MEDIAN, Draws
 from breakeven.efficiencies import Efficiencies, prior, table
 from breakeven.ledger import draft, prefill
@@ -298,7 +298,7 @@ def _open_at(x: Setting, asked: Array | float, *, exact: bool) -> Served:
     rate = np.minimum(asked, limit) if x.pool is not None else asked
     # A calibration's candidates may be in the step alone: the solvers take their shape from the cap.
     cap = np.broadcast_to(x.cap, np.broadcast_shapes(np.shape(x.cap), np.shape(x.step(x.cap))))
-    found = solver(x.step, x.tau, rate, x.output, cap, x.prompts.interference_s)
+    found = solver(x.step, x.tau, rate, x.output, cap, x.prompts.interference_s, squares(x.deployment.workload))
     decode = np.maximum(x.output - 1, 0.0) * found.tpot_s
     step_s = x.step(found.batch)
     others, ttft = found.batch, np.zeros_like(step_s)
