@@ -10,7 +10,7 @@ import numpy as np
 from breakeven.draws import Draws
 from breakeven.errors import InputError
 from breakeven.ledger import prefill
-from breakeven.lumps import Squares
+from breakeven.lumps import Lumps
 from breakeven.spec.deployment import Deployment
 from breakeven.spec.workload import Workload
 from breakeven.stats import Array, Value, is_uncertain
@@ -104,10 +104,15 @@ def shape(w: Workload) -> tuple[float, float, float]:
     )
 
 
-def squares(w: Workload) -> Squares:
-    """How uneven outputs and prompts are."""
-    _, output, prompt = shape(w)
-    return Squares(output=output, prompt=prompt)
+def lumps_of(d: Deployment) -> Lumps:
+    """How prompts gather beside decoding; evenly where they are computed by themselves, several at once and cheaper so than T_pf each."""
+    _, output, prompt = shape(d.workload)
+    return Lumps(output=output, prompt=prompt, gathered=1.0 if beside(d) else 0.0)
+
+
+def beside(d: Deployment) -> bool:
+    """Whether prompts ride in the steps of those that decode."""
+    return d.engine.enable_chunked_prefill or d.engine.mixes_prompts
 
 
 def context_deviation(load: Demand, w: Workload) -> Array | float:

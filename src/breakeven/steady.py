@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from breakeven.lumps import CONSTANT, Squares, held_back, lump_excess, waiting_excess
+from breakeven.lumps import CONSTANT, Lumps, held_back, lump_excess, waiting_excess
 from breakeven.stats import Array, Flags
 
 Step = Callable[[Array], Array | float]
@@ -93,7 +93,7 @@ def open_loop(
     output: Array | float,
     cap: Array | float,
     interference_s: Array | float,
-    squares: Squares = CONSTANT,
+    lumps: Lumps = CONSTANT,
 ) -> Steady:
     """Poisson arrivals whose prompts come in lumps, by levels: π_n = r_n·Π_{j<n} (θ + r_j), r_j = (1 − θ)·λ·O·t_step(j)/(j·τ·(1 − ρ)).
 
@@ -109,7 +109,7 @@ def open_loop(
     tau, rate, output, cap, interference_s = np.broadcast_arrays(
         *(np.asarray(x, dtype=float) for x in (tau, rate, output, cap, interference_s))
     )
-    c = chain(step, tau, rate, output, cap, interference_s, squares)
+    c = chain(step, tau, rate, output, cap, interference_s, lumps)
     return _finish(step, tau, c.served, output, c.cap, interference_s, c.saturated, np.minimum(c.batch + c.held, c.cap), c.queue)
 
 
@@ -130,14 +130,14 @@ class Chain:
     """What the prompts of their own lump add to the batch: nothing for sequences that fill it, since nobody is admitted beside them."""
 
 
-def chain(step: Step, tau: Array, rate: Array, output: Array, cap: Array, interference_s: Array, squares: Squares = CONSTANT) -> Chain:
+def chain(step: Step, tau: Array, rate: Array, output: Array, cap: Array, interference_s: Array, lumps: Lumps = CONSTANT) -> Chain:
     """The chain of :func:`open_loop`, over arrays of one shape."""
     cap = np.maximum(cap, 1.0)
     limit = max_request_rate(step(cap), tau, output, cap, interference_s)
     served = np.minimum(rate, limit)
     share = served * interference_s
-    excess = lump_excess(share, squares)
-    fast = fast_open_loop(step, tau, rate, output, cap, interference_s, squares)
+    excess = lump_excess(share, lumps)
+    fast = fast_open_loop(step, tau, rate, output, cap, interference_s, lumps)
     saturated = rate >= limit
     most = _looked_at(step, np.where(saturated, 0.0, fast.batch), cap, excess)
     goes_on = excess / (1 + excess)
@@ -159,8 +159,8 @@ def chain(step: Step, tau: Array, rate: Array, output: Array, cap: Array, interf
         idle=idle / total,
         beyond=beyond / total,
         batch=running / total,
-        queue=queue / total * waiting_excess(share, squares) / (1 + excess),
-        held=held_back(share, squares) * (1 - full / running),
+        queue=queue / total * waiting_excess(share, lumps) / (1 + excess),
+        held=held_back(share, lumps) * (1 - full / running),
     )
 
 
@@ -202,7 +202,7 @@ def occupancy(
     output: Array | float,
     cap: Array | float,
     interference_s: Array | float,
-    squares: Squares = CONSTANT,
+    lumps: Lumps = CONSTANT,
 ) -> tuple[Array, Array]:
     """How many decode together: 0 … most, and the share of time of each, shape (most + 1, rates).
 
@@ -212,7 +212,7 @@ def occupancy(
     tau, rate, output, cap, interference_s = np.broadcast_arrays(
         *(np.atleast_1d(np.asarray(x, dtype=float)) for x in (tau, rate, output, cap, interference_s))
     )
-    c = chain(step, tau, rate, output, cap, interference_s, squares)
+    c = chain(step, tau, rate, output, cap, interference_s, lumps)
     most = len(c.mass)
     last = np.where(c.saturated, c.cap, np.minimum(c.cap, float(most))).astype(np.int64)
     share = np.zeros((int(max(last.max(), most)) + 1, len(rate)))
@@ -268,7 +268,7 @@ def fast_open_loop(
     output: Array | float,
     cap: Array | float,
     interference_s: Array | float,
-    squares: Squares = CONSTANT,
+    lumps: Lumps = CONSTANT,
 ) -> Steady:
     """The fast form for maps: b = λ·O·t_step(1 + x + b)/(τ·(1 − ρ)) by secant steps, and 1 − b/cap of what is held back.
 
@@ -282,7 +282,7 @@ def fast_open_loop(
     served = np.minimum(rate, limit)
     share = served * interference_s
     factor = served * output / (tau * (1 - share))
-    seen = 1 + lump_excess(share, squares)
+    seen = 1 + lump_excess(share, lumps)
 
     def image(b: Array) -> Array:
         return np.asarray(factor * step(np.minimum(seen + b, cap)))
@@ -296,9 +296,9 @@ def fast_open_loop(
         slope = np.divide(value - value_before, moved, out=np.zeros_like(b), where=np.abs(moved) > 1e-12)
         before, value_before = b, value
         b = np.clip(b + (value - b) / (1 - np.clip(slope, 0.0, 0.98)), 0.0, cap)
-    b = np.minimum(b + held_back(share, squares) * (1 - b / cap), cap)
+    b = np.minimum(b + held_back(share, lumps) * (1 - b / cap), cap)
     busy = np.minimum(served / limit, 1 - 1e-9)
-    wait = places_wait(busy, cap, step(cap) * output / (tau * (1 - share))) * waiting_excess(share, squares)
+    wait = places_wait(busy, cap, step(cap) * output / (tau * (1 - share))) * waiting_excess(share, lumps)
     return _finish(step, tau, served, output, cap, interference_s, rate >= limit, b, served * wait)
 
 

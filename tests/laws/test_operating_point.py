@@ -15,7 +15,7 @@ from breakeven.boundaries import gain_along
 from breakeven.draws import MEDIAN
 from breakeven.evaluator import evaluate
 from breakeven.judge import arms, gain_draws
-from breakeven.lumps import Squares, held_back, lump_excess
+from breakeven.lumps import Lumps, held_back, lump_excess
 from breakeven.spec.engine import Speculative
 from breakeven.spec.workload import Acceptance, Lengths
 from breakeven.steady import fast_open_loop, open_loop, places_wait
@@ -51,7 +51,8 @@ def by_states(step, tau: float, rate: float, output: float, cap: int, interferen
     waiting_mass = mass * ratio / (1 - ratio)
     total, running, full = total + waiting_mass, running + cap * waiting_mass, full + cap * waiting_mass
     held = share**2 / ((1 - share) ** 2 * (1 + share)) * (1 - full / running)
-    return min(running / total + held, cap), mass * ratio / (1 - ratio) ** 2 / total
+    exponential = (1 + excess * square / 2) / (1 + excess)
+    return min(running / total + held, cap), exponential * mass * ratio / (1 - ratio) ** 2 / total
 
 
 @settings(max_examples=150)
@@ -64,7 +65,7 @@ def test_the_solver_is_the_sum_over_states(name, cap, load, tau, output, interfe
     step = CURVES[name]
     rate = load * float(steady.max_request_rate(step(float(cap)), tau, output, float(cap), interference))
     batch, queue = by_states(step, tau, rate, output, cap, interference, square)
-    found = steady.open_loop(step, tau, rate, output, float(cap), interference, Squares(output=square))
+    found = steady.open_loop(step, tau, rate, output, float(cap), interference, Lumps(output=square))
     assert isclose(float(found.batch), batch, rel_tol=5e-3)
     assert isclose(float(found.wait_s) * rate, queue, rel_tol=2e-2, abs_tol=1e-2)
     assert isclose(float(found.tpot_s), batch / (rate * output), rel_tol=5e-3)
@@ -77,7 +78,7 @@ def test_levels_are_the_balance_of_every_state_of_a_queue_met_by_lumps(cap: int,
     step, size, output, interference = CURVES["steep"], 400, 50.0, 0.3
     rate = share / interference
     tau = 4.0 * rate * output * float(step(float(cap))) / cap
-    excess = float(lump_excess(share, Squares(output=2.0)))
+    excess = float(lump_excess(share, Lumps(output=2.0)))
     lumps = rate / (1 - share) / (1 + excess)
     goes_on = excess / (1 + excess)
     flow = np.zeros((size, size))
@@ -92,7 +93,7 @@ def test_levels_are_the_balance_of_every_state_of_a_queue_met_by_lumps(cap: int,
     states = np.linalg.solve(balance, np.eye(size)[-1])
     counts = np.minimum(np.arange(size), cap)
     full = cap * states[cap:].sum() / (counts @ states)
-    found = steady.open_loop(step, tau, rate, output, float(cap), interference, Squares(output=2.0))
+    found = steady.open_loop(step, tau, rate, output, float(cap), interference, Lumps(output=2.0))
     assert float(found.batch) == pytest.approx(counts @ states + float(held_back(share)) * (1 - full), rel=2e-3)
     assert float(found.wait_s) * rate == pytest.approx((np.arange(size) - counts) @ states, rel=5e-3, abs=1e-4)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from breakeven.advice import Line
 from breakeven.arithmetic import added, line, middle, number, span
-from breakeven.demand import squares
+from breakeven.demand import lumps_of
 from breakeven.draws import MEDIAN
 from breakeven.evaluator import Point, curve, evaluate
 from breakeven.ledger.step import step_time
@@ -86,15 +86,15 @@ def batch_lines(p: Point, d: Deployment) -> list[Line]:
 
 def _lumps(d: Deployment, m: Median) -> tuple[float, float]:
     """What lumps of prompts add to the batch's variance, and what they hold back."""
-    uneven = squares(d.workload)
-    return float(lump_excess(m.share, uneven)), float(held_back(m.share, uneven))
+    lumps = lumps_of(d)
+    return float(lump_excess(m.share, lumps)), float(held_back(m.share, lumps))
 
 
 def _levels(d: Deployment, m: Median, numbers: str) -> tuple[str, str]:
-    """The sum over states, and its numbers; without prompts it has no lumps."""
-    if m.share == 0.0:
-        return "Σ min(i, cap)·π_i with π_i ∝ Π over j ≤ i of λ·O·t_step(j)/(j·τ)", numbers
+    """The sum over states, and its numbers; without lumps it is of births and deaths."""
     x, held = _lumps(d, m)
+    if x == 0.0:
+        return "Σ min(i, cap)·π_i with π_i ∝ Π over j ≤ i of λ·O·t_step(j)/(j·τ·(1 − ρ))", numbers
     formula = "Σ min(i, cap)·π_i + held with π_i ∝ r_i·Π over j < i of (θ + r_j), r_j = (1 − θ)·λ·O·t_step(j)/(j·τ·(1 − ρ)), θ = x/(1 + x)"
     return formula, f"{numbers}, x {number(x)}, held {number(held)}"
 
@@ -127,8 +127,8 @@ def _fast(d: Deployment) -> Line:
     numbers = (
         f"{number(m.rate)}·{number(m.output)}·{span(step_at(p, min(1.0 + x + even, m.cap)))}/({number(m.tau)}·(1 − {number(m.share)}))"
     )
-    if m.share == 0.0:
-        return line("b (fast)", "operating_point.fast", "λ·O·t_step(1 + b)/τ", numbers, m.batch, "number")
+    if x == 0.0:
+        return line("b (fast)", "operating_point.fast", "λ·O·t_step(1 + b)/(τ·(1 − ρ))", numbers, m.batch, "number")
     formula = "b₀ + held·(1 − b₀/cap), b₀ = λ·O·t_step(1 + x + b₀)/(τ·(1 − ρ))"
     return line(
         "b (fast)", "operating_point.fast", formula, f"{numbers} + {number(held)}·(1 − {number(even)}/{number(m.cap)})", m.batch, "number"
