@@ -10,6 +10,7 @@ import numpy as np
 from breakeven.draws import Draws
 from breakeven.errors import InputError
 from breakeven.ledger import prefill
+from breakeven.lumps import Lumps
 from breakeven.spec.deployment import Deployment
 from breakeven.spec.workload import Workload
 from breakeven.stats import Array, Value, is_uncertain
@@ -101,6 +102,17 @@ def shape(w: Workload) -> tuple[float, float, float]:
         m.mean_output_squared / m.mean_output**2,
         m.mean_input_squared / m.mean_input**2,
     )
+
+
+def lumps_of(d: Deployment) -> Lumps:
+    """How prompts gather beside decoding; evenly where they are computed by themselves, several at once and cheaper so than T_pf each."""
+    _, output, prompt = shape(d.workload)
+    return Lumps(output=output, prompt=prompt, gathered=1.0 if beside(d) else 0.0)
+
+
+def beside(d: Deployment) -> bool:
+    """Whether prompts ride in the steps of those that decode."""
+    return d.engine.enable_chunked_prefill or d.engine.mixes_prompts
 
 
 def context_deviation(load: Demand, w: Workload) -> Array | float:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 from breakeven import acceptance, corrected, pools, steady
-from breakeven.demand import Demand, context_deviation, demand, tokens_held
+from breakeven.demand import Demand, beside, context_deviation, demand, lumps_of, tokens_held
 from breakeven.draws import MEDIAN, Draws
 from breakeven.efficiencies import Efficiencies, prior, table
 from breakeven.ledger import draft, prefill
@@ -243,10 +243,10 @@ def _prompts(d: Deployment, s: Shard, e: Efficiencies, load: Demand, factor: Arr
     scale = load.input_tokens / load.attention_input
     shared = factor * scale * prefill.shared_s(s, e, load.new_tokens, load.attention_input)
     alone = factor * prefill.alone_s(s, e, load.new_tokens * scale, load.input_tokens)
-    beside = d.engine.enable_chunked_prefill or d.engine.mixes_prompts
+    mixes = beside(d)
     ranks = s.layout.ranks
     whole = alone if ranks == 1 else factor * prefill.alone_s(s, e, load.new_tokens * scale, load.input_tokens, ranks)
-    taken = e.interference * shared if beside else whole
+    taken = e.interference * shared if mixes else whole
     if d.disaggregation is not None:
         taken = 0.0
     return Prompts(alone_s=alone, interference_s=taken / (s.pipeline_parallel * ranks), residual=residual)
@@ -298,7 +298,7 @@ def _open_at(x: Setting, asked: Array | float, *, exact: bool) -> Served:
     rate = np.minimum(asked, limit) if x.pool is not None else asked
     # A calibration's candidates may be in the step alone: the solvers take their shape from the cap.
     cap = np.broadcast_to(x.cap, np.broadcast_shapes(np.shape(x.cap), np.shape(x.step(x.cap))))
-    found = solver(x.step, x.tau, rate, x.output, cap, x.prompts.interference_s)
+    found = solver(x.step, x.tau, rate, x.output, cap, x.prompts.interference_s, lumps_of(x.deployment))
     decode = np.maximum(x.output - 1, 0.0) * found.tpot_s
     step_s = x.step(found.batch)
     others, ttft = found.batch, np.zeros_like(step_s)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from breakeven.demand import lumps_of
 from breakeven.draws import MEDIAN
 from breakeven.evaluator import Noise, Setting, prepare
 from breakeven.spec.deployment import Deployment
@@ -76,7 +77,7 @@ def occupancy_of(d: Deployment, factors: Array, weights: Array) -> Occupancy:
         shares = np.zeros(int(cap) + 1)
         shares[-1] = 1.0
         return Occupancy(shares=shares, token_shares=shares, saturated=1.0)
-    _, share = occupancy(x.step, x.tau, rates, x.output, cap, taken)
+    _, share = occupancy(x.step, x.tau, rates, x.output, cap, taken, lumps_of(d))
     full = weights * np.where(over, rates / limit, 0.0)
     calm = np.where(over, 0.0, weights)
     found = (share * (full + calm * (1.0 - full.sum()) / max(calm.sum(), 1e-12))).sum(axis=1)

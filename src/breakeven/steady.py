@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from breakeven.lumps import CONSTANT, Lumps, held_back, lump_excess, waiting_excess
 from breakeven.stats import Array, Flags
 
 Step = Callable[[Array], Array | float]
@@ -20,6 +21,8 @@ STRETCH = 1.1
 STEEPEST = 0.995
 SPREADS = 6.0
 """How far beyond the mean batch states are summed one by one; a geometric tail follows."""
+WIDE = 32
+"""Points from which it pays to sum over states a block at a time."""
 FAST_STEPS = 8
 CLOSED_STEPS = 16
 IDLE = 1e-9
@@ -60,126 +63,178 @@ def states(most: int) -> Array:
     return np.array(nodes, dtype=float)
 
 
-def _log_steps(step: Step, cap: Array, most: int) -> Array:
-    """ln t_step at 1 … most (no further than the cap), straight between nodes: exact where the step grows by so much a sequence."""
+def _steps(step: Step, cap: Array, most: int) -> Array:
+    """t_step at 1 … most, straight between nodes: exact where the step grows by so much a sequence."""
     nodes = states(most)
     shape = (-1,) + (1,) * cap.ndim
     times = np.asarray(step(nodes.reshape(shape)), dtype=float)
     times = np.broadcast_to(times, np.broadcast_shapes(times.shape, (len(nodes),) + (1,) * cap.ndim))
+    if len(nodes) == most:
+        return times
     whole = np.arange(1, most + 1, dtype=float)
-    if len(nodes) < most:
-        right = np.clip(np.searchsorted(nodes, whole), 1, len(nodes) - 1)
-        weight = ((whole - nodes[right - 1]) / (nodes[right] - nodes[right - 1])).reshape(shape)
-        times = times[right - 1] * (1 - weight) + times[right] * weight
-    if float(np.min(cap)) < most:
-        times = np.where(whole.reshape(shape) > cap, step(cap), times)
-    return np.asarray(np.log(times))
+    right = np.clip(np.searchsorted(nodes, whole), 1, len(nodes) - 1)
+    weight = ((whole - nodes[right - 1]) / (nodes[right] - nodes[right - 1])).reshape(shape)
+    return np.asarray(times[right - 1] * (1 - weight) + times[right] * weight)
 
 
-def _looked_at(step: Step, calm: Array, cap: Array) -> int:
-    """States to sum over: six spreads above the mean. Where a step grows by ε % for 1 % more sequences, their variance is b/(1 − ε)."""
+def _looked_at(step: Step, calm: Array, cap: Array, excess: Array) -> int:
+    """States to sum over: six spreads above the mean. Where a step grows by ε % for 1 % more sequences, their variance is
+    b·(1 + excess)/(1 − ε)."""
     here = np.minimum(1 + calm, cap)
     growth = np.log(step(here * STRETCH) / step(here)) / np.log(STRETCH)
-    spread = np.sqrt(calm / (1 - np.clip(growth, 0.0, STEEPEST)))
+    spread = np.sqrt(calm * (1 + excess) / (1 - np.clip(growth, 0.0, STEEPEST)))
     return int(np.ceil(min(float(np.max(cap)), float(np.max(calm + SPREADS * spread + 30)))))
 
 
 def open_loop(
-    step: Step, tau: Array | float, rate: Array | float, output: Array | float, cap: Array | float, interference_s: Array | float
+    step: Step,
+    tau: Array | float,
+    rate: Array | float,
+    output: Array | float,
+    cap: Array | float,
+    interference_s: Array | float,
+    lumps: Lumps = CONSTANT,
 ) -> Steady:
-    """Poisson arrivals, by the birth–death form: π_i ∝ Π_{j≤i} λ·O·t_step(j)/(j·τ·(1 − ρ)), ρ = λ·ξ·T_mix.
+    """Poisson arrivals whose prompts come in lumps, by levels: π_n = r_n·Π_{j<n} (θ + r_j), r_j = (1 − θ)·λ·O·t_step(j)/(j·τ·(1 − ρ)).
 
-    Up to the cap sequences decode; beyond it they wait, so the tail is geometric. b = Σ min(i, cap)·π_i, TPOT = b/(λ·O) by
-    Little's law, and the wait is the mean queue over λ. λ ≥ λ_max is saturated: then b is the cap and the wait unbounded.
+    In decode time lumps arrive whole; θ = x/(1 + x), x of :func:`lump_excess`, is the chance that a lump goes on, and without prompts θ = 0
+    is the birth–death form. Up to the cap sequences decode; beyond it they wait, so the tail is geometric. b = Σ min(n, cap)·π_n + what is
+    :func:`held_back`, TPOT = b/(λ·O) by Little's law, and the wait is the mean queue over λ, of exponential outputs as
+    :func:`waiting_excess` has them. λ ≥ λ_max is saturated: then b is the cap and the wait unbounded.
+
+    >>> step = lambda b: 0.01 + 0.001 * b
+    >>> [round(float(open_loop(step, 1.0, 2.0, 100.0, 64.0, prompt_s).tpot_s), 5) for prompt_s in (0.0, 0.1, 0.2)]
+    [0.01375, 0.01953, 0.03353]
     """
     tau, rate, output, cap, interference_s = np.broadcast_arrays(
         *(np.asarray(x, dtype=float) for x in (tau, rate, output, cap, interference_s))
     )
-    c = chain(step, tau, rate, output, cap, interference_s)
-    batch = ((c.mass * c.running).sum(axis=0) + c.beyond_running) / c.total
-    queue = ((c.mass * (c.whole - c.running)).sum(axis=0) + c.beyond_queue) / c.total
-    return _finish(step, tau, c.served, output, c.cap, interference_s, c.saturated, np.minimum(batch, c.cap), queue)
+    c = chain(step, tau, rate, output, cap, interference_s, lumps)
+    return _finish(step, tau, c.served, output, c.cap, interference_s, c.saturated, np.minimum(c.batch + c.held, c.cap), c.queue)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Chain:
-    """The birth–death chain: masses not yet divided by ``total``, of the states 1 to the last looked at and of those beyond."""
+    """The chain of :func:`open_loop` in decode time: shares of the states 0, of 1 to the last looked at, and of those beyond."""
 
     cap: Array
     served: Array
     saturated: Flags
-    whole: Array
-    """The states, along the leading axis."""
-    running: Array
     mass: Array
+    """The states from 1 on along the leading axis; nothing beyond the cap."""
     idle: Array
     beyond: Array
-    beyond_running: Array
-    beyond_queue: Array
-    total: Array
+    batch: Array
+    queue: Array
+    held: Array
+    """What the prompts of their own lump add to the batch: nothing for sequences that fill it, since nobody is admitted beside them."""
 
 
-def chain(step: Step, tau: Array, rate: Array, output: Array, cap: Array, interference_s: Array) -> Chain:
+def chain(step: Step, tau: Array, rate: Array, output: Array, cap: Array, interference_s: Array, lumps: Lumps = CONSTANT) -> Chain:
     """The chain of :func:`open_loop`, over arrays of one shape."""
     cap = np.maximum(cap, 1.0)
     limit = max_request_rate(step(cap), tau, output, cap, interference_s)
-    fast = fast_open_loop(step, tau, rate, output, cap, interference_s)
-    saturated = rate >= limit
-    most = _looked_at(step, np.where(saturated, 0.0, fast.batch), cap)
     served = np.minimum(rate, limit)
-    log_ratio = _log_steps(step, cap, most) + np.log(served * output / (tau * (1 - served * interference_s)))
-    whole = np.arange(1, most + 1, dtype=float).reshape((-1,) + (1,) * log_ratio[0].ndim)
-    running = np.minimum(whole, cap)
-    log_ratio = log_ratio - np.log(running)
-    log_mass = np.cumsum(log_ratio, axis=0)
-    top = np.maximum(log_mass.max(axis=0), 0.0)
-    mass = np.exp(log_mass - top)
-    beyond, beyond_running, beyond_queue = _tail(mass[-1], np.minimum(np.exp(log_ratio[-1]), 1 - 1e-9), float(most), cap)
+    share = served * interference_s
+    excess = lump_excess(share, lumps)
+    fast = fast_open_loop(step, tau, rate, output, cap, interference_s, lumps)
+    saturated = rate >= limit
+    most = _looked_at(step, np.where(saturated, 0.0, fast.batch), cap, excess)
+    goes_on = excess / (1 + excess)
+    load = served * output * (1 - goes_on) / (tau * (1 - share))
+    mass, idle, ratio = _masses(_steps(step, cap, most), load, goes_on, cap)
+    reached = np.minimum(cap, float(most))
+    last = np.take_along_axis(mass, (reached - 1).astype(np.int64)[None], axis=0)[0]
+    beyond, beyond_running, queue = _tail(last, ratio, reached, cap)
+    sums = np.array((np.ones(most), np.arange(1.0, most + 1))) @ mass.reshape(most, -1)
+    total = idle + sums[0].reshape(cap.shape) + beyond
+    running = sums[1].reshape(cap.shape) + beyond_running
+    mass /= total
+    full = np.where(reached < cap, 0.0, reached * last + beyond_running)
     return Chain(
         cap=cap,
         served=served,
         saturated=saturated,
-        whole=whole,
-        running=running,
         mass=mass,
-        idle=np.exp(-top),
-        beyond=beyond,
-        beyond_running=beyond_running,
-        beyond_queue=beyond_queue,
-        total=np.exp(-top) + mass.sum(axis=0) + beyond,
+        idle=idle / total,
+        beyond=beyond / total,
+        batch=running / total,
+        queue=queue / total * waiting_excess(share, lumps) / (1 + excess),
+        held=held_back(share, lumps) * (1 - full / running),
     )
 
 
+def _running_sums(x: Array) -> Array:
+    """Running sums down the rows, in place: in blocks of √n rows, then block by block (``np.cumsum`` of wide rows takes much longer)."""
+    if x[0].size < WIDE:
+        return np.asarray(np.cumsum(x, axis=0, out=x))
+    size = max(int(np.sqrt(len(x))), 1)
+    for first in range(1, size):
+        here = x[first::size]
+        here += x[first - 1 :: size][: len(here)]
+    for first in range(size, len(x), size):
+        x[first : first + size] += x[first - 1]
+    return x
+
+
+def _masses(times: Array, load: Array, goes_on: Array, cap: Array) -> tuple[Array, Array, Array]:
+    """Masses of 1 … most (none beyond the cap) and of 0, and the ratio of the states after the last, or after the cap."""
+    shape = (-1,) + (1,) * cap.ndim
+    whole = np.arange(1.0, len(times) + 1).reshape(shape)
+    ratio = times * (load / whole)
+    growth = ratio + goes_on
+    logs = _running_sums(np.log(growth))
+    if float(np.min(cap)) < len(times):
+        np.copyto(logs, -np.inf, where=whole > cap)
+    top = np.maximum(logs.max(axis=0), 0.0)
+    logs -= top
+    mass = np.exp(logs, out=logs)
+    if np.any(goes_on):
+        mass *= np.divide(ratio, growth, out=ratio)
+    place = (np.minimum(cap, float(len(times))) - 1).astype(np.int64)[None]
+    return mass, np.exp(-top), np.minimum(np.take_along_axis(growth, place, axis=0)[0], 1 - 1e-9)
+
+
 def occupancy(
-    step: Step, tau: Array | float, rate: Array, output: Array | float, cap: Array | float, interference_s: Array | float
+    step: Step,
+    tau: Array | float,
+    rate: Array,
+    output: Array | float,
+    cap: Array | float,
+    interference_s: Array | float,
+    lumps: Lumps = CONSTANT,
 ) -> tuple[Array, Array]:
     """How many decode together: 0 … most, and the share of time of each, shape (most + 1, rates).
 
     π of :func:`open_loop` by the number running. What lies beyond the last state looked at is counted there: at the cap it runs no more.
+    Prompts stop the clock of π when more decode than on average: states weigh 1 + (n − b)·held/variance, which has the operating point's b.
     """
     tau, rate, output, cap, interference_s = np.broadcast_arrays(
         *(np.atleast_1d(np.asarray(x, dtype=float)) for x in (tau, rate, output, cap, interference_s))
     )
-    c = chain(step, tau, rate, output, cap, interference_s)
-    last = np.where(c.saturated, c.cap, np.minimum(c.cap, float(c.whole.max()))).astype(np.int64)
-    share = np.zeros((int(last.max()) + 1, len(rate)))
+    c = chain(step, tau, rate, output, cap, interference_s, lumps)
+    most = len(c.mass)
+    last = np.where(c.saturated, c.cap, np.minimum(c.cap, float(most))).astype(np.int64)
+    share = np.zeros((int(max(last.max(), most)) + 1, len(rate)))
+    share[0], share[1 : most + 1] = c.idle, c.mass
     columns = np.arange(len(rate))
-    places = np.minimum(c.running, last).astype(np.int64)
-    np.add.at(share, (places, np.broadcast_to(columns, places.shape)), c.mass / c.total)
-    share[0] += c.idle / c.total
-    np.add.at(share, (last, columns), c.beyond / c.total)
+    np.add.at(share, (last, columns), c.beyond)
+    counts = np.arange(len(share), dtype=float)[:, None]
+    mean = (counts * share).sum(axis=0)
+    variance = (counts**2 * share).sum(axis=0) - mean**2
+    share *= np.maximum(1 + (counts - mean) * (c.held / np.maximum(variance, IDLE)), 0.0)
     share[:, c.saturated] = 0.0
     share[last[c.saturated], columns[c.saturated]] = 1.0
-    return np.arange(len(share), dtype=float), share
+    return counts[:, 0], share / share.sum(axis=0)
 
 
-def _tail(last: Array, ratio: Array, most: float, cap: Array) -> tuple[Array, Array, Array]:
-    """Sums over the states beyond the last, π_j = last·ratio^j: of π, of π·running, and of π·waiting, running = min(most + j, cap)."""
-    gap, surplus = np.maximum(cap - most, 0.0), np.maximum(most - cap, 0.0)
+def _tail(last: Array, ratio: Array, reached: Array, cap: Array) -> tuple[Array, Array, Array]:
+    """Sums over the states beyond the last, π_j = last·ratio^j: of π, of π·running, and of π·waiting, running = min(reached + j, cap)."""
+    gap = cap - reached
     mass = last * ratio / (1 - ratio)
     reaches_cap = ratio**gap
-    running = mass * (np.minimum(most, cap) + (1 - reaches_cap) / (1 - ratio))
-    return mass, running, mass * (surplus + reaches_cap / (1 - ratio))
+    running = mass * (reached + (1 - reaches_cap) / (1 - ratio))
+    return mass, running, mass * reaches_cap / (1 - ratio)
 
 
 def places_wait(busy: Array, places: Array, service_s: Array) -> Array:
@@ -207,21 +262,30 @@ def _finish(
 
 
 def fast_open_loop(
-    step: Step, tau: Array | float, rate: Array | float, output: Array | float, cap: Array | float, interference_s: Array | float
+    step: Step,
+    tau: Array | float,
+    rate: Array | float,
+    output: Array | float,
+    cap: Array | float,
+    interference_s: Array | float,
+    lumps: Lumps = CONSTANT,
 ) -> Steady:
-    """The fast form for maps: TPOT = t_step(1 + b)/(τ·(1 − ρ)) at its fixed point b = λ·O·TPOT (secant steps).
+    """The fast form for maps: b = λ·O·t_step(1 + x + b)/(τ·(1 − ρ)) by secant steps, and 1 − b/cap of what is held back.
 
-    A request is never alone with less than itself, hence 1 + b. The wait for a place is :func:`places_wait`.
+    A request is never alone with less than itself and, over its life, x others of its lump (:func:`lump_excess`): the batch as a sequence
+    sees it. The wait for a place is :func:`places_wait`, as many times as long as lumps make it (:func:`waiting_excess`).
     """
     tau, rate, output, cap, interference_s = np.broadcast_arrays(
         *(np.asarray(x, dtype=float) for x in (tau, rate, output, cap, interference_s))
     )
     limit = max_request_rate(step(cap), tau, output, cap, interference_s)
     served = np.minimum(rate, limit)
-    factor = served * output / (tau * (1 - served * interference_s))
+    share = served * interference_s
+    factor = served * output / (tau * (1 - share))
+    seen = 1 + lump_excess(share, lumps)
 
     def image(b: Array) -> Array:
-        return np.asarray(factor * step(np.minimum(1 + b, cap)))
+        return np.asarray(factor * step(np.minimum(seen + b, cap)))
 
     before = np.zeros_like(factor)
     value_before = image(before)
@@ -232,8 +296,9 @@ def fast_open_loop(
         slope = np.divide(value - value_before, moved, out=np.zeros_like(b), where=np.abs(moved) > 1e-12)
         before, value_before = b, value
         b = np.clip(b + (value - b) / (1 - np.clip(slope, 0.0, 0.98)), 0.0, cap)
+    b = np.minimum(b + held_back(share, lumps) * (1 - b / cap), cap)
     busy = np.minimum(served / limit, 1 - 1e-9)
-    wait = places_wait(busy, cap, step(cap) * output / (tau * (1 - served * interference_s)))
+    wait = places_wait(busy, cap, step(cap) * output / (tau * (1 - share))) * waiting_excess(share, lumps)
     return _finish(step, tau, served, output, cap, interference_s, rate >= limit, b, served * wait)
 
 

@@ -15,6 +15,7 @@ from breakeven.boundaries import gain_along
 from breakeven.draws import MEDIAN
 from breakeven.evaluator import evaluate
 from breakeven.judge import arms, gain_draws
+from breakeven.lumps import Lumps, held_back, lump_excess
 from breakeven.spec.engine import Speculative
 from breakeven.spec.workload import Acceptance, Lengths
 from breakeven.steady import fast_open_loop, open_loop, places_wait
@@ -29,35 +30,72 @@ CURVES = {
 }
 
 
-def by_states(step, tau: float, rate: float, output: float, cap: int, interference: float) -> tuple[float, float]:
-    """Mean running and mean waiting of the birth–death chain, one state after another; beyond the cap a geometric series."""
-    load = rate * output / (tau * (1 - rate * interference))
-    mass, total, running = 1.0, 1.0, 0.0
+def by_states(step, tau: float, rate: float, output: float, cap: int, interference: float, square: float = 1.0) -> tuple[float, float]:
+    """Mean running and mean waiting, one state after another: prompts come in lumps of a geometric law; beyond the cap a geometric series.
+
+    What crosses a level upwards, lumps that reach beyond it from any state below, is what crosses it downwards.
+    """
+    share = rate * interference
+    excess = (1 / (1 - share) ** 2 - 1) / square
+    goes_on = excess / (1 + excess)
+    load = rate * output / (tau * (1 - share)) * (1 - goes_on)
+    reaching, mass, total, running, full = 1.0, 1.0, 1.0, 0.0, 0.0
     for i in range(1, cap + 1):
-        mass *= load * step(i) / i
-        total, running = total + mass, running + i * mass
-        if total > 1e200:
-            mass, total, running = mass / 1e200, total / 1e200, running / 1e200
-    ratio = load * step(cap) / cap
+        mass = reaching * load * step(i) / i
+        reaching = goes_on * reaching + mass
+        total, running, full = total + mass, running + i * mass, i * mass
+        if reaching > 1e200:
+            reaching, mass, total, running, full = (x / 1e200 for x in (reaching, mass, total, running, full))
+    ratio = goes_on + load * step(cap) / cap
     assert ratio < 1
     waiting_mass = mass * ratio / (1 - ratio)
-    total += waiting_mass
-    return (running + cap * waiting_mass) / total, mass * ratio / (1 - ratio) ** 2 / total
+    total, running, full = total + waiting_mass, running + cap * waiting_mass, full + cap * waiting_mass
+    held = share**2 / ((1 - share) ** 2 * (1 + share)) * (1 - full / running)
+    exponential = (1 + excess * square / 2) / (1 + excess)
+    return min(running / total + held, cap), exponential * mass * ratio / (1 - ratio) ** 2 / total
 
 
 @settings(max_examples=150)
 @given(
     name=st.sampled_from(sorted(CURVES)), cap=st.sampled_from([1, 2, 7, 8, 9, 33, 256, 600]), load=st.floats(0.001, 0.995),
-    tau=st.sampled_from([1.0, 2.5]), output=st.sampled_from([1.0, 200.0]), interference=st.sampled_from([0.0, 0.02]),
+    tau=st.sampled_from([1.0, 2.5]), output=st.sampled_from([1.0, 200.0]), interference=st.sampled_from([0.0, 0.02, 0.2]),
+    square=st.sampled_from([1.0, 2.0, 5.0]),
 )  # fmt: skip
-def test_the_solver_is_the_sum_over_states(name, cap, load, tau, output, interference) -> None:
+def test_the_solver_is_the_sum_over_states(name, cap, load, tau, output, interference, square) -> None:
     step = CURVES[name]
     rate = load * float(steady.max_request_rate(step(float(cap)), tau, output, float(cap), interference))
-    batch, queue = by_states(step, tau, rate, output, cap, interference)
-    found = steady.open_loop(step, tau, rate, output, float(cap), interference)
+    batch, queue = by_states(step, tau, rate, output, cap, interference, square)
+    found = steady.open_loop(step, tau, rate, output, float(cap), interference, Lumps(output=square))
     assert isclose(float(found.batch), batch, rel_tol=5e-3)
     assert isclose(float(found.wait_s) * rate, queue, rel_tol=2e-2, abs_tol=1e-2)
     assert isclose(float(found.tpot_s), batch / (rate * output), rel_tol=5e-3)
+
+
+@pytest.mark.parametrize("cap", [1, 6, 40])
+@pytest.mark.parametrize("share", [0.2, 0.5])
+def test_levels_are_the_balance_of_every_state_of_a_queue_met_by_lumps(cap: int, share: float) -> None:
+    """The generator of geometric lumps, exponential stays and 400 states, solved as a linear system."""
+    step, size, output, interference = CURVES["steep"], 400, 50.0, 0.3
+    rate = share / interference
+    tau = 4.0 * rate * output * float(step(float(cap))) / cap
+    excess = float(lump_excess(share, Lumps(output=2.0)))
+    lumps = rate / (1 - share) / (1 + excess)
+    goes_on = excess / (1 + excess)
+    flow = np.zeros((size, size))
+    for i in range(size):
+        jumps = lumps * (1 - goes_on) * goes_on ** np.arange(size - 1 - i)
+        flow[i, i + 1 :] = jumps
+        if i:
+            running = min(i, cap)
+            flow[i, i - 1] = running * tau / (output * float(step(float(running))))
+        flow[i, i] = -flow[i].sum()
+    balance = np.vstack((flow.T[:-1], np.ones(size)))
+    states = np.linalg.solve(balance, np.eye(size)[-1])
+    counts = np.minimum(np.arange(size), cap)
+    full = cap * states[cap:].sum() / (counts @ states)
+    found = steady.open_loop(step, tau, rate, output, float(cap), interference, Lumps(output=2.0))
+    assert float(found.batch) == pytest.approx(counts @ states + float(held_back(share)) * (1 - full), rel=2e-3)
+    assert float(found.wait_s) * rate == pytest.approx((np.arange(size) - counts) @ states, rel=5e-3, abs=1e-4)
 
 
 def test_caps_in_an_array_change_nothing_for_each_other() -> None:

@@ -16,11 +16,14 @@ sys.path.insert(0, str(Path(__file__).parent))
 from simulating import constant, costs, engine, requests
 
 from breakeven import reuse, traces
-from breakeven.evaluator import evaluate
+from breakeven.draws import MEDIAN
+from breakeven.evaluator import Noise, evaluate, prepare
 from breakeven.simulation.arrays import Load, Requests
 from breakeven.simulation.costs import acceptance_of, costs_of, engine_of
 from breakeven.simulation.kernel import simulate
 from breakeven.spec.engine import Speculative
+from breakeven.spec.workload import Lengths
+from breakeven.steady import open_loop
 
 MANY = 200_000
 
@@ -91,41 +94,65 @@ REAL = [
 ]  # fmt: skip
 
 
+def settled(o, outputs) -> tuple[float, float]:
+    """Time a token, and the mean batch."""
+    middle = slice(len(outputs) // 10, -len(outputs) // 10)
+    tpot = float(np.sum((o.last_s - o.first_s)[middle]) / np.sum(outputs[middle] - 1))
+    return tpot, float(np.average(np.arange(len(o.batch_s)), weights=o.batch_s))
+
+
 @pytest.mark.parametrize(("model", "device", "how"), REAL)
-@pytest.mark.parametrize("share", [0.1, 0.5, 0.8])
-@pytest.mark.parametrize("prompt", [64, 1000])
-def test_the_operating_point_is_a_long_simulation(build, model, device, how, share, prompt) -> None:
+@pytest.mark.parametrize(
+    ("prompt", "share"), [(64, 0.1), (64, 0.5), (64, 0.8), (1000, 0.1), (1000, 0.5), (1000, 0.8), (3000, 0.5), (3000, 0.8)]
+)
+def test_the_operating_point_is_a_long_simulation(build, model, device, how, prompt, share) -> None:
+    """Prompts of 3,000 tokens at 0.8 of the greatest rate take up to six tenths of the device."""
     asked = {"input_tokens": float(prompt), "output_tokens": 200.0}
     most = float(evaluate(build(model, device, engine=how, request_rate=0.1, **asked)).max_request_rate)
     d = build(model, device, engine=how, request_rate=most * share, **asked)
     point, fast = evaluate(d), evaluate(d, exact=False)
-    arriving = requests(most * share, prompt, np.full(40_000, 200), seed=1)
-    o = simulate(arriving, engine_of(d), costs_of(d), Load(acceptance=acceptance_of(d)))
-    settled = slice(4000, -4000)
-    tpot = float(np.mean((o.last_s - o.first_s)[settled])) / 199
-    batch = float(np.average(np.arange(len(o.batch_s)), weights=o.batch_s))
-    # What prompts take: see the last section of docs/theory/simulation.md.
-    lumps = float(point.prefill_share) > 0.25
-    assert tpot == pytest.approx(float(point.tpot_s), rel=0.12 if lumps else 0.03)
-    assert batch == pytest.approx(float(point.batch), rel=0.12 if lumps else 0.03)
-    assert not lumps or tpot > 0.99 * float(point.tpot_s)
-    assert tpot == pytest.approx(float(fast.tpot_s), rel=0.12 if lumps else 0.07)
+    outputs = np.full(40_000, 200)
+    o = simulate(requests(most * share, prompt, outputs, seed=1), engine_of(d), costs_of(d), Load(acceptance=acceptance_of(d)))
+    tpot, batch = settled(o, outputs)
+    assert tpot == pytest.approx(float(point.tpot_s), rel=0.03)
+    assert batch == pytest.approx(float(point.batch), rel=0.03)
+    assert tpot == pytest.approx(float(fast.tpot_s), rel=0.07)
 
 
 @pytest.mark.parametrize(("model", "device", "how"), REAL)
-def test_with_prompts_spread_evenly_it_is_the_operating_point_whatever_prompts_take(build, model, device, how) -> None:
-    """What the chain leaves out is that prompts come in lumps: decoding slowed by 1/(1 − ρ) throughout, and prompts for nothing."""
+def test_where_lengths_vary_it_is_the_operating_point_of_their_moments(build, model, device, how) -> None:
+    """Log-normal prompts and outputs, at the rate that their own moments say."""
+    rng = np.random.default_rng(11)
+    prompts, outputs = (np.clip(rng.lognormal(np.log(mean) - 0.5, 1.0, 60_000).astype(int), 2, 7 * mean) for mean in (1000, 200))
+    i, o = prompts.astype(float), outputs.astype(float)
+    moments = Lengths(
+        requests=len(i), mean_input=i.mean(), mean_output=o.mean(), mean_input_squared=(i * i).mean(), mean_output_squared=(o * o).mean(),
+        mean_input_output=(i * o).mean(),
+    )  # fmt: skip
+    asked = {"input_tokens": i.mean(), "output_tokens": o.mean(), "lengths": moments}
+    rate = 0.8 * float(evaluate(build(model, device, engine=how, request_rate=0.1, **asked)).max_request_rate)
+    d = build(model, device, engine=how, request_rate=rate, **asked)
+    arriving = requests(rate, prompts, outputs, seed=3)
+    arriving = replace(arriving, arrival_s=arriving.arrival_s * (len(i) / rate / arriving.arrival_s[-1]))
+    tpot, _ = settled(simulate(arriving, engine_of(d), costs_of(d), Load(acceptance=acceptance_of(d))), outputs)
+    assert tpot == pytest.approx(float(evaluate(d).tpot_s), rel=0.03)
+    assert tpot == pytest.approx(float(evaluate(d, exact=False).tpot_s), rel=0.07)
+
+
+@pytest.mark.parametrize(("model", "device", "how"), REAL)
+def test_with_prompts_spread_evenly_it_is_the_chain_without_lumps(build, model, device, how) -> None:
+    """Decoding slowed by 1/(1 − ρ) throughout, and prompts for nothing: in the simulation, and in the chain."""
     asked = {"input_tokens": 1000.0, "output_tokens": 200.0}
     most = float(evaluate(build(model, device, engine=how, request_rate=0.1, **asked)).max_request_rate)
     d = build(model, device, engine=how, request_rate=most * 0.8, **asked)
-    point, price = evaluate(d), costs_of(d)
+    x, price, slowed = prepare(d, MEDIAN, Noise()), costs_of(d), 1 - float(evaluate(d).prefill_share)
     names = ("token_s", "alone_token_s", "alone_read_s", "alone_fixed_s")
     free = {**dict.fromkeys(names, 0.0), **dict.fromkeys(("attention_s", "alone_attention_s"), 0.0 * price.contexts)}
-    even = replace(price, decode_s=price.decode_s / (1 - float(point.prefill_share)), **free)
+    even = replace(price, decode_s=price.decode_s / slowed, **free)
     arriving = requests(most * 0.8, 1000, np.full(40_000, 200), seed=1)
     o = simulate(arriving, engine_of(d), even, Load(acceptance=acceptance_of(d)))
-    tpot = float(np.mean((o.last_s - o.first_s)[4000:-4000])) / 199
-    assert tpot == pytest.approx(float(point.tpot_s), rel=0.03)
+    chain = open_loop(lambda b: x.step(b) / slowed, x.tau, most * 0.8, x.output, x.cap, 0.0)
+    assert settled(o, arriving.output_tokens)[0] == pytest.approx(float(np.ravel(chain.tpot_s)[0]), rel=0.03)
 
 
 def test_one_request_at_a_time_hits_as_the_reuse_curve_says(shared) -> None:

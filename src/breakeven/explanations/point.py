@@ -8,9 +8,11 @@ import numpy as np
 
 from breakeven.advice import Line
 from breakeven.arithmetic import added, line, middle, number, span
+from breakeven.demand import lumps_of
 from breakeven.draws import MEDIAN
 from breakeven.evaluator import Point, curve, evaluate
 from breakeven.ledger.step import step_time
+from breakeven.lumps import held_back, lump_excess
 from breakeven.pools import Pool
 from breakeven.rate_groups import RateGroups
 from breakeven.spec.deployment import Deployment
@@ -79,8 +81,22 @@ def batch_lines(p: Point, d: Deployment) -> list[Line]:
         return [_batch_of_groups(p, p.rate_groups, m)]
     chain = f"λ {number(m.rate)}/s, O {number(m.output)}, τ {number(m.tau)}, ρ {number(m.share)}, cap {number(m.cap)}, "
     chain += f"t_step(1) {span(step_at(p, 1.0))}, t_step({number(m.batch)}) {span(m.step_s)}"
-    formula = "Σ min(i, cap)·π_i with π_i ∝ Π over j ≤ i of λ·O·t_step(j)/(j·τ·(1 − ρ))"
-    return [line("b", "operating_point.b", formula, chain, m.batch, "number"), _fast(d)]
+    return [line("b", "operating_point.b", *_levels(d, m, chain), m.batch, "number"), _fast(d)]
+
+
+def _lumps(d: Deployment, m: Median) -> tuple[float, float]:
+    """What lumps of prompts add to the batch's variance, and what they hold back."""
+    lumps = lumps_of(d)
+    return float(lump_excess(m.share, lumps)), float(held_back(m.share, lumps))
+
+
+def _levels(d: Deployment, m: Median, numbers: str) -> tuple[str, str]:
+    """The sum over states, and its numbers; without lumps it is of births and deaths."""
+    x, held = _lumps(d, m)
+    if x == 0.0:
+        return "Σ min(i, cap)·π_i with π_i ∝ Π over j ≤ i of λ·O·t_step(j)/(j·τ·(1 − ρ))", numbers
+    formula = "Σ min(i, cap)·π_i + held with π_i ∝ r_i·Π over j < i of (θ + r_j), r_j = (1 − θ)·λ·O·t_step(j)/(j·τ·(1 − ρ)), θ = x/(1 + x)"
+    return formula, f"{numbers}, x {number(x)}, held {number(held)}"
 
 
 def _batch_of_groups(p: Point, groups: RateGroups, m: Median) -> Line:
@@ -106,8 +122,17 @@ def _fast(d: Deployment) -> Line:
     """The open loop in the form that a calculator can follow: within a few per cent of the chain."""
     p = evaluate(d, exact=False)
     m = median(p)
-    numbers = f"{number(m.rate)}·{number(m.output)}·{span(step_at(p, min(1.0 + m.batch, m.cap)))}/({number(m.tau)}·(1 − {number(m.share)}))"
-    return line("b (fast)", "operating_point.fast", "λ·O·t_step(1 + b)/(τ·(1 − ρ))", numbers, m.batch, "number")
+    x, held = _lumps(d, m)
+    even = (m.batch - held) / (1.0 - held / m.cap) if held < m.cap else m.cap
+    numbers = (
+        f"{number(m.rate)}·{number(m.output)}·{span(step_at(p, min(1.0 + x + even, m.cap)))}/({number(m.tau)}·(1 − {number(m.share)}))"
+    )
+    if x == 0.0:
+        return line("b (fast)", "operating_point.fast", "λ·O·t_step(1 + b)/(τ·(1 − ρ))", numbers, m.batch, "number")
+    formula = "b₀ + held·(1 − b₀/cap), b₀ = λ·O·t_step(1 + x + b₀)/(τ·(1 − ρ))"
+    return line(
+        "b (fast)", "operating_point.fast", formula, f"{numbers} + {number(held)}·(1 − {number(even)}/{number(m.cap)})", m.batch, "number"
+    )
 
 
 def _active(p: Point, m: Median) -> float:
