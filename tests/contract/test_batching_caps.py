@@ -109,10 +109,10 @@ def test_the_cap_that_keeps_the_objective_is_taken_where_it_pays() -> None:
 @pytest.mark.parametrize(
     ("engine", "slo", "load", "reason", "column"),
     [
-        ({"max_num_seqs": 1200}, None, 1024.0, "concurrency", "the cap is not the limit"),
-        ({"max_num_seqs": 4000}, None, 4096.0, "kv_pool", "the cap is not the limit"),
-        ({"max_num_seqs": 512, "max_num_batched_tokens": 512}, None, 1024.0, "full_step", "no larger cap tried"),
-        ({"max_num_seqs": 310}, 0.0295, 1024.0, "slo", "no larger cap tried"),
+        ({"max_num_seqs": 1200}, None, 1024.0, "concurrency", "cap does not bind"),
+        ({"max_num_seqs": 4000}, None, 4096.0, "kv_pool", "cap does not bind"),
+        ({"max_num_seqs": 512, "max_num_batched_tokens": 512}, None, 1024.0, "full_step", "none larger tried"),
+        ({"max_num_seqs": 310}, 0.0295, 1024.0, "slo", "none larger tried"),
     ],
 )
 def test_a_cap_in_force_says_why_no_larger_one_was_tried(
