@@ -176,7 +176,7 @@ def _ridge(p: Point, d: Deployment) -> list[Line]:
     formula = "(bytes/φ/(BW·η))/(FLOP·δ/(F·η_f))"
     if p.shard.model.experts is not None:
         awake, met = ridge_experts(p)
-        formula = "(Σ bytes/φ/(BW·η), experts·coverage(n*))/(Σ FLOP·δ/(F·η_f), experts·their rows)"
+        formula = "(bytes/φ/(BW·η) + coverage(n*)·bytes_x/φ/(BW·η_x))/(FLOP·δ/(F·η_f) + rows_x/n*·FLOP_x·δ/(F·η_fx))"
         read = f"{read} + {number(awake)}·{expert_read_expression(p)}"
         row = f"{row} + {number(met)}·{expert_row_expression(p, d)}"
     return [line("n*", "compute.ridge", formula, f"({read})/({row})", rows, "number"), _ridge_batch(p, middle(rows))]
