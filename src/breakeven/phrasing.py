@@ -208,13 +208,22 @@ def pays_where(advice: LeverAdvice, language: str) -> str:
     bounded = sorted((b for b in advice.boundaries if _ends(b)), key=_nearness)
     if not bounded:
         somewhere = any(b.pays_on for b in advice.boundaries)
-        return say("report.pays_everywhere" if somewhere else "report.pays_nowhere", language)
+        return say("report.pays_everywhere", language) if somewhere else _pays_nowhere(advice, language)
     holding = [b for b in bounded if _holds_here(b)]
     chosen = (holding or bounded)[:2]
     phrases = [_nearest_interval(boundary, language) for boundary in chosen]
     if len(phrases) == 1:
         return phrases[0]
     return say("report.pays_both" if holding else "report.pays_either", language, first=phrases[0], second=phrases[1])
+
+
+def _pays_nowhere(advice: LeverAdvice, language: str) -> str:
+    """A cap in force is an edit of nothing: no place was looked at, and its reason says why no larger one was tried."""
+    if advice.lever != "batching" or advice.state == "off":
+        return say("report.pays_nowhere", language)
+    untried = {f"lever.batching_{why}" for why in ("full_pool", "full_step", "slo", "hardly")}
+    last = any(reason.key in untried for reason in advice.because)
+    return say("report.pays_cap_last" if last else "report.pays_cap_free", language)
 
 
 def boundary_words(boundary: Boundary, threshold: float, language: str) -> str:

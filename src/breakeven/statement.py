@@ -66,8 +66,26 @@ def step_flop(p: Point) -> tuple[Array | float, Array | float]:
 
 
 def ridge_rows(p: Point) -> Array | float:
-    """Rows at which the dense matrices take as long to multiply as to read."""
-    return p.cost.dense_read_s / p.cost.dense_compute_s
+    """Rows of a rank at which the matrices take as long to multiply as to read, of a mixture what those rows wake and meet."""
+    c = p.cost
+    if not c.experts:
+        return c.dense_read_s / c.dense_compute_s
+    return compute.mixture_ridge_rows(
+        lambda n: c.dense_read_s + expert_coverage(c, _routed(p, n)) * c.experts_read_s,
+        lambda n: c.dense_compute_s + expert_rows(c, _routed(p, n)) / n * c.experts_compute_s,
+    )
+
+
+def _routed(p: Point, rows: Array | float) -> Array | float:
+    """Sequences whose rows the experts see, with so many rows in each rank."""
+    return rows / p.rows * p.cost.ranks
+
+
+def ridge_experts(p: Point) -> tuple[float, float]:
+    """Share of the experts read at the ridge, and rows that they multiply for one row of a rank there (medians)."""
+    rows = _middle(ridge_rows(p))
+    staged = _routed(p, rows)
+    return _middle(expert_coverage(p.cost, staged)), _middle(expert_rows(p.cost, staged)) / rows
 
 
 def ridge_batch(p: Point) -> Array | float:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from breakeven.advice import Line
 from breakeven.arithmetic import byte_rate, flop, flop_rate, line, middle, number, size, span
-from breakeven.draws import MEDIAN
 from breakeven.evaluator import Point
-from breakeven.explanations.traffic import compute_terms, read_expression, row_expression
-from breakeven.kernels import matmul_rate
+from breakeven.explanations.traffic import (
+    expert_read_expression,
+    expert_row_expression,
+    read_expression,
+    row_expression,
+)
 from breakeven.ledger import memory, wire
 from breakeven.ledger.step import attention_flop, attention_launches_s, expert_rows, extra_context, measured_factor, parts, roofline_s
 from breakeven.spec.deployment import Deployment
@@ -107,13 +110,8 @@ def _dense(p: Point, d: Deployment) -> str:
 
 
 def _experts(p: Point, d: Deployment) -> str:
-    s, e, device = p.shard, p.efficiencies, d.hardware.device
-    kernel = s.kernels["experts"]
-    read = f"{number(covered(p))}·({size(s.expert_bytes)}/{number(s.expert_bytes / s.expert_effective_bytes)})"
-    pair = (middle(kernel.delta(device.family, MEDIAN)), matmul_rate(device, kernel.compute))
-    rate = f"({byte_rate(s.bandwidth_bytes_per_s)}·{number(e.bandwidth_experts)})"
     rows = number(expert_rows(p.cost, routed_batch(p)))
-    return f"smoothmax({read}/{rate}, {rows}·({compute_terms({pair: s.expert_flop_per_row})})/{number(e.mfu_decode_experts)})"
+    return f"smoothmax({number(covered(p))}·{expert_read_expression(p)}, {rows}·{expert_row_expression(p, d)})"
 
 
 def _attention(p: Point, d: Deployment) -> str:

@@ -17,7 +17,7 @@ from breakeven.ledger.experts import expected_maximum
 from breakeven.ledger.step import attention_flop, expert_rows
 from breakeven.spec.deployment import Deployment
 from breakeven.spec.model import Experts, Model
-from breakeven.statement import covered, read_bytes, ridge_batch, ridge_rows, routed_batch, stage_batch, step_flop
+from breakeven.statement import covered, read_bytes, ridge_batch, ridge_experts, ridge_rows, routed_batch, stage_batch, step_flop
 
 READ = ("attention", "mlp", "other", "head")
 MULTIPLIED = ("attention", "mlp", "head")
@@ -157,19 +157,29 @@ def compute_terms(by_rate: dict[object, float]) -> str:
     return added(f"{flop(amount)}·{number(pair[0])}/{flop_rate(pair[1])}" for pair, amount in by_rate.items() if isinstance(pair, tuple))
 
 
+def expert_read_expression(p: Point) -> str:
+    """Seconds that reading all experts takes."""
+    s = p.shard
+    read = f"({size(s.expert_bytes)}/{number(s.expert_bytes / s.expert_effective_bytes)})"
+    return f"{read}/({byte_rate(s.bandwidth_bytes_per_s)}·{number(p.efficiencies.bandwidth_experts)})"
+
+
+def expert_row_expression(p: Point, d: Deployment) -> str:
+    """Seconds that multiplying one row with its experts takes."""
+    s, kernel = p.shard, p.shard.kernels["experts"]
+    pair = (middle(kernel.delta(d.hardware.device.family, MEDIAN)), matmul_rate(d.hardware.device, kernel.compute))
+    return f"({compute_terms({pair: s.expert_flop_per_row})})/{number(p.efficiencies.mfu_decode_experts)}"
+
+
 def _ridge(p: Point, d: Deployment) -> list[Line]:
-    rows = ridge_rows(p)
-    return [
-        line(
-            "n*",
-            "compute.ridge",
-            "(bytes/φ/(BW·η))/(FLOP·δ/(F·η_f))",
-            f"({read_expression(p, d)})/({row_expression(p, d)})",
-            rows,
-            "number",
-        ),
-        _ridge_batch(p, middle(rows)),
-    ]
+    rows, read, row = ridge_rows(p), read_expression(p, d), row_expression(p, d)
+    formula = "(bytes/φ/(BW·η))/(FLOP·δ/(F·η_f))"
+    if p.shard.model.experts is not None:
+        awake, met = ridge_experts(p)
+        formula = "(bytes/φ/(BW·η) + coverage(n*)·bytes_x/φ/(BW·η_x))/(FLOP·δ/(F·η_f) + rows_x/n*·FLOP_x·δ/(F·η_fx))"
+        read = f"{read} + {number(awake)}·{expert_read_expression(p)}"
+        row = f"{row} + {number(met)}·{expert_row_expression(p, d)}"
+    return [line("n*", "compute.ridge", formula, f"({read})/({row})", rows, "number"), _ridge_batch(p, middle(rows))]
 
 
 def _ridge_batch(p: Point, rows: float) -> Line:

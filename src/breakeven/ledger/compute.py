@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from breakeven.spec.model import Attention, Model
@@ -109,6 +111,35 @@ def ridge_rows(flops: float, mfu: float, bytes_per_weight: float, bandwidth_byte
     295
     """
     return flops * mfu * bytes_per_weight / (2 * bandwidth_bytes_per_s * share)
+
+
+CLOSE_ENOUGH = 1e-9
+MOST_ROUNDS = 200
+MANY_ROWS = 1e12
+
+
+def mixture_ridge_rows(read_s: Callable[[Array | float], Array | float], row_s: Callable[[Array | float], Array | float]) -> Array | float:
+    """n* = read(n*)/row(n*): rows at which a mixture takes as long to multiply as to read what they wake.
+
+    Seconds of reading (dense + experts·coverage(n)) over seconds of one row (dense + experts·top_k/E), from above: what many rows
+    wake is read first, then what as many rows as that gives, until it stays. A row meets top_k of the experts and the bytes of all
+    are read, so n* lies up to (dense + experts)/(dense + experts·top_k/E) times above that of a dense model (Williams 2009, with the
+    coverage of ``ledger.bandwidth``). 1.5e9 dense parameters, 29e9 of 128 experts, 8 to a row, on H100 SXM in 16 bit at full rates,
+    9.2 times 295 rows; with 1 of 2 such experts to a row 1.9 times:
+
+    >>> from breakeven.ledger.bandwidth import coverage
+    >>> def rows(top_k, experts):
+    ...     read = lambda n: 2 * (1.5e9 + 29e9 * coverage(n, top_k, experts)) / 3.35e12
+    ...     return round(float(mixture_ridge_rows(read, lambda n: 2 * (1.5e9 + 29e9 * top_k / experts) / 989.4e12)))
+    >>> rows(8, 128), rows(1, 2)
+    (2719, 563)
+    """
+    rows = read_s(MANY_ROWS) / row_s(MANY_ROWS)
+    for _ in range(MOST_ROUNDS):
+        before, rows = rows, read_s(rows) / row_s(rows)
+        if np.allclose(before, rows, rtol=CLOSE_ENOUGH, atol=0.0):
+            break
+    return rows
 
 
 def utilisation(flop_per_step: Array | float, step_s: Array | float, flops: float) -> Array | float:
