@@ -16,6 +16,7 @@ from breakeven.simulate_document import SimulationDocument
 
 LABELS = ("served", "goodput", "promises", "batch", "over_time", "device_time", "prefix", "preemptions", "energy", "note")
 PERCENTILES = (14, 11, 11, 11, 11, 11, None)
+GROUPS = (24, 14, 11, 11, 11, None)
 SPARK = 48
 SERIES = (11, SPARK, None)
 LEVER = 26
@@ -30,6 +31,10 @@ def blocks(document: SimulationDocument, verbose: bool) -> Iterator[RenderableTy
     yield glued(document.headline, style="bold")
     yield glued("")
     yield _rows(words.percentile_heads(language), words.percentile_rows(document.figures, language), PERCENTILES)
+    groups = words.group_rows(document)
+    if groups:
+        yield rule()
+        yield _rows(words.group_heads(language), groups, GROUPS)
     yield rule()
     yield from _figures(document)
     if document.lattice is not None:

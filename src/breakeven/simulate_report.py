@@ -11,10 +11,11 @@ from breakeven.compose import Language, figure, sure
 from breakeven.messages import say, text
 from breakeven.phrasing import asked, headline, lever_title
 from breakeven.simulation.arrays import Floats
-from breakeven.simulation.result import Combination, DeviceTime, Gained, Lattice, LeverGain, Paired, Simulation, Summary
+from breakeven.simulation.result import Combination, DeviceTime, Gained, GroupFigures, Lattice, LeverGain, Paired, Simulation, Summary, Time
 from breakeven.units import time_text
 
 FIGURES_OF_A_SERIES = 6
+GROUP_TIMES: tuple[Time, ...] = ("ttft", "tpot", "e2e")
 
 
 def compose(found: Simulation, language: Language = "en") -> d.SimulationDocument:
@@ -32,6 +33,7 @@ def compose(found: Simulation, language: Language = "en") -> d.SimulationDocumen
             kv_share=_listed(found.series.kv),
             cached_share=_listed(found.series.cached),
         ),
+        groups=[_group(one) for one in found.groups],
         lattice=None if found.lattice is None else _lattice(found.lattice, language),
         notes=list(dict.fromkeys(text(note, language) for note in found.notes)),
         seed=found.seed,
@@ -106,6 +108,19 @@ def _figures(s: Summary, seconds: Floats | None = None) -> d.SimulationFigures:
         saturated=s.saturated,
         end_s=sure(s.end_s),
         steps=s.steps,
+    )
+
+
+def _group(one: GroupFigures) -> d.SimulationGroup:
+    ttft, tpot, e2e = (one.times.get(name) for name in GROUP_TIMES)
+    return d.SimulationGroup(
+        name=one.name,
+        offered=one.offered,
+        done=one.done,
+        ttft_p50_s=None if ttft is None else ttft.p50,
+        ttft_p99_s=None if ttft is None else ttft.p99,
+        tpot_mean_s=None if tpot is None else tpot.mean,
+        e2e_mean_s=None if e2e is None else e2e.mean,
     )
 
 

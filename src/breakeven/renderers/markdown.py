@@ -124,6 +124,9 @@ def _simulation(document: SimulationDocument) -> Iterator[str]:
     )
     yield ""
     yield from (f"- {line}" for line in told if line)
+    if groups := simulate_words.group_rows(document):
+        yield ""
+        yield from _table(simulate_words.group_heads(language), groups)
     yield from _simulated_levers(document)
     yield from (f"\n> {printable(note)}" for note in document.notes)
 
