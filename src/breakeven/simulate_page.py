@@ -68,7 +68,7 @@ def _figures(document: SimulationDocument) -> Iterator[RenderableType]:
         ("served", words.served_words(document)),
         ("goodput", words.goodput_words(document)),
         ("promises", promises),
-        ("batch", words.batch_words(figures, language)),
+        ("batch", words.batch_words(document)),
     )
     yield _labelled(told, language)
     yield _over_time(document)
@@ -93,7 +93,7 @@ def _over_time(document: SimulationDocument) -> Table:
     table = grid(_width(language), *SERIES)
     for place, (title, line, top) in enumerate(words.series_rows(document, SPARK)):
         label = _label("over_time", language) if place == 0 else ""
-        most = say("simulate.most", language, value=top)
+        most = words.most_words(document, top)
         table.add_row(Text(label, style="bold"), glued(title), glued(line, style="cyan"), glued(most, style=DIM))
     return table
 

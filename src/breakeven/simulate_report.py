@@ -23,7 +23,7 @@ def compose(found: Simulation, language: Language = "en") -> d.SimulationDocumen
     return d.SimulationDocument(
         language=language,
         title=d.SimulationTitle(deployment=headline(found.deployment, language), workload=_workload(found, language)),
-        headline=_sentence(found.summary, language),
+        headline=_sentence(found.summary, found.load.replicas, language),
         load=_load(found),
         figures=_figures(found.summary, found.outcome.batch_s),
         series=d.SimulationSeries(
@@ -47,13 +47,15 @@ def _workload(found: Simulation, language: Language) -> str:
     return say("simulate.title_made_up", language, requests=requests, asked=asked(found.deployment, language))
 
 
-def _sentence(summary: Summary, language: Language) -> str:
+def _sentence(summary: Summary, replicas: int, language: Language) -> str:
     """The answer in a sentence."""
     held, values = summary.counts, {"batch": summary.batch.mean}
     if not held.done:
         return say("simulate.headline_none", language, offered=held.offered)
     tails = {name: time_text(summary.times[name].p99) if name in summary.times else "—" for name in ("ttft", "tpot")}
-    said = say("simulate.headline", language, **values, **tails, share=held.done / held.offered)
+    said = say(
+        "simulate.headline" if replicas == 1 else "simulate.headline_replicas", language, **values, **tails, share=held.done / held.offered
+    )
     if summary.good is not None:
         said = say("simulate.headline_good", language, sentence=said, good=summary.good / held.offered)
     return say("simulate.headline_saturated", language, sentence=said) if summary.saturated else said

@@ -114,10 +114,10 @@ def promise_words(one: SimulationPromise, language: str) -> str:
     return say(key, language, promise=one.key, limit=one.limit_s, value=one.value_s)
 
 
-def batch_words(figures: SimulationFigures, language: str) -> str:
-    """The effective batch and how it is spread."""
-    batch = figures.batch
-    return say(
+def batch_words(document: SimulationDocument) -> str:
+    """The effective batch and how it is spread: of one replica, which is said where there are several."""
+    batch, language = document.figures.batch, document.language
+    said = say(
         "simulate.batch_line",
         language,
         mean=batch.mean,
@@ -126,6 +126,14 @@ def batch_words(figures: SimulationFigures, language: str) -> str:
         high=batch.quantiles["p95"],
         most=batch.most,
     )
+    replicas = document.load.replicas
+    return said if replicas == 1 else say("simulate.batch_of_replica", language, said=said, replicas=replicas)
+
+
+def most_words(document: SimulationDocument, value: str) -> str:
+    """The largest value of a series, which is of all replicas."""
+    replicas = document.load.replicas
+    return say("simulate.most" if replicas == 1 else "simulate.most_of_all", document.language, value=value, replicas=replicas)
 
 
 def device_words(figures: SimulationFigures, language: str) -> str:

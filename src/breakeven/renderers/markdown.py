@@ -116,7 +116,7 @@ def _simulation(document: SimulationDocument) -> Iterator[str]:
         simulate_words.served_words(document),
         simulate_words.goodput_words(document),
         *(simulate_words.promise_words(one, language) for one in figures.promises),
-        simulate_words.batch_words(figures, language),
+        simulate_words.batch_words(document),
         simulate_words.device_words(figures, language),
         simulate_words.prefix_words(figures, language),
         simulate_words.preemption_words(figures, language),
