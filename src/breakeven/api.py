@@ -333,7 +333,7 @@ def simulate(
     warnings: tuple[Message, ...] = (),
     progress: Progress | None = None,
 ) -> Simulation:
-    """A trace, or made-up requests of the workload, served step by step in the median world (``docs/guide/simulate.md``).
+    """A trace, given or that of the workload, or else made-up requests, served step by step in the median world (``simulate.md``).
 
     ``levers`` is ``"all"`` or names: every combination of them is run too, on the same arrivals and luck, over ``jobs`` processes.
     """
@@ -346,7 +346,7 @@ def simulate(
         raise InputError("below_one", path="jobs", value=cores)
     possible, refused = without_the_impossible(offered.with_replicas(deployment, replicas))
     run.check(possible)
-    read = traces.read(Path(trace)) if isinstance(trace, (Path, str)) else trace
+    read = traces.read(Path(trace)) if isinstance(trace, (Path, str)) else offered.own_trace(possible) if trace is None else trace
     asked = offered.asked(requests=requests, speed=speed, duration_s=duration_s, router=router, policy=policy, seed=_checked_seed(seed))
     scene = run.scene(possible, read, asked, static_batch=static_batch)
     ran = run.run(possible, scene)

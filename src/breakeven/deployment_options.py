@@ -100,7 +100,7 @@ def _is_argument(parameter: inspect.Parameter) -> bool:
 
 
 def _sources(given: Mapping[str, Any]) -> Deployed:
-    fields = {name: _spread(value) for name, value in given.items() if value is not None and name not in SOURCES}
+    fields = {name: value for name, value in given.items() if value is not None and name not in SOURCES}
     if isinstance(speculative := fields.get("speculative"), str) and speculative.startswith("{"):
         fields["speculative"] = _json(speculative, "--speculative")
     return {**{name: given[name] for name in SOURCES}, "catalog_dirs": given["catalog_dirs"] or (), "flags": fields}
@@ -113,14 +113,3 @@ def _json(given: str, name: str) -> object:
         return json.loads(given)
     except (json.JSONDecodeError, RecursionError):
         raise InputError("launch_json", path=name, value=given[:60]) from None
-
-
-def _spread(value: object) -> object:
-    """``mean=2000,p95=4000`` as the deployment file writes it; what is no such list stays as given."""
-    parts = [part.partition("=") for part in value.split(",")] if isinstance(value, str) and not value.startswith("{") else []
-    if not parts or not all(equals for _, equals, _ in parts):
-        return value
-    keys = [key.strip() for key, _, _ in parts]
-    if twice := [key for key in keys if keys.count(key) > 1]:
-        raise InputError("key_twice", value=value, name=twice[0])
-    return dict(zip(keys, (number for _, _, number in parts), strict=True))

@@ -62,12 +62,12 @@ def known_acceptance(
     The method and k are the deployment's own, or those that would be meant; a page of counters does not name its method, so that one of
     the two has to. No model is run: for heads, MTP layers and draft models the tokens of a log alone tell nothing.
     """
-    if metrics_file is not None and method is None and d.engine.speculative is None:
+    counters = None if metrics_file is None else read_draft_counters(metrics_file)
+    if counters is not None and method is None and d.engine.speculative is None:
         raise InputError("metrics_method", path=str(metrics_file))
     meant, k = _meant(d)
     method = method or meant
-    if metrics_file is not None:
-        counters = read_draft_counters(metrics_file)
+    if counters is not None:
         return _from_given(acceptance_of(counters, method), method, k, "metrics", _counted(counters))
     declared, stated = d.workload.acceptance, None if trace is None else trace.acceptance
     if declared is not None and declared != stated and declared.method in (None, method):

@@ -20,6 +20,8 @@ class ProfileFile(Struct, frozen=True, kw_only=True):
     damaged: int
     damaged_lines: list[int]
     """The numbers of the first of them, from 1."""
+    damaged_records: list[int]
+    """Which elements of the file they are, where its records are no lines; else empty."""
     notes: list[str]
 
 

@@ -31,6 +31,7 @@ def compose(found: Profile, language: Language = "en", *, seed: int = 0) -> d.Pr
             span_s=None if trace.arrival_s is None else float(trace.arrival_s[-1]),
             damaged=trace.damaged,
             damaged_lines=list(trace.damaged_lines),
+            damaged_records=list(trace.damaged_records),
             notes=notes,
         ),
         arrivals=None if found.arrivals is None else _arrivals(found.arrivals, language),

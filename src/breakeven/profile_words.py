@@ -32,15 +32,19 @@ def heads(names: Sequence[str], language: str) -> list[str]:
 def headline_words(document: ProfileDocument) -> str:
     """What the file is, and how much of it there is."""
     file, language = document.file, document.language
-    key = "profile.headline_untimed" if file.span_s is None else "profile.headline"
+    instant = "profile.headline_one" if file.requests == 1 else "profile.headline_instant"
+    key = "profile.headline_untimed" if file.span_s is None else "profile.headline" if file.span_s else instant
     return say(key, language, name=file.name, form=file.form, requests=file.requests, span=file.span_s)
 
 
 def damage_words(file: ProfileFile, language: str) -> str | None:
-    """The lines that could not be read, if there are any."""
+    """The lines that could not be read, if there are any; elements where a line may hold many."""
     if not file.damaged:
         return None
-    return say("profile.damaged", language, damaged=file.damaged, lines=", ".join(str(line) for line in file.damaged_lines))
+    shown = file.damaged_records or file.damaged_lines
+    what, single = "elements" if file.damaged_records else "lines", "_one" if file.damaged == 1 else ""
+    numbers = ", ".join(map(str, shown)) + (" …" if file.damaged > len(shown) else "")
+    return say(f"profile.damaged_{what}{single}", language, damaged=file.damaged, numbers=numbers)
 
 
 def sparkline(values: Sequence[float], width: int = WIDEST) -> str:
@@ -115,6 +119,8 @@ def schedule_words(document: ProfileDocument) -> str | None:
         name = say("profile.schedule_off", language) if one.k == 0 else f"k={one.k}"
         last = place + 1 == len(found.schedule)
         key = "profile.schedule_above" if last and place else "profile.schedule_all" if last else "profile.schedule_up_to"
+        if key == "profile.schedule_up_to" and one.to_low is None and one.to_high is None:
+            key = "profile.schedule_up_to_alone"
         low, high = (say("report.open_end", language) if end is None else f"{end:,.0f}" for end in (one.to_low, one.to_high))
         told.append(say(key, language, k=name, to=one.to, first=one.first - 1, low=low, high=high))
     return say("profile.schedule", language, method=found.speculation, stretches=say("profile.list_and", language).join(told))

@@ -140,6 +140,19 @@ class SimulationSeries(Struct, frozen=True, kw_only=True):
     cached_share: list[float]
 
 
+class SimulationGroup(Struct, frozen=True, kw_only=True):
+    """The requests of one group of the trace; times, in seconds, of those that are done, null where none is."""
+
+    name: str
+    """Empty for requests that name none."""
+    offered: int
+    done: int
+    ttft_p50_s: float | None
+    ttft_p99_s: float | None
+    tpot_mean_s: float | None
+    e2e_mean_s: float | None
+
+
 class SimulationGain(Struct, frozen=True, kw_only=True):
     """How two runs of the same arrivals differ, above 1 better, with the 90 % interval of sampling alone."""
 
@@ -206,6 +219,8 @@ class SimulationDocument(Struct, frozen=True, kw_only=True):
     load: SimulationLoad
     figures: SimulationFigures
     series: SimulationSeries
+    groups: list[SimulationGroup]
+    """In the order of their names, which is that of their priority; empty where the trace has none."""
     lattice: SimulationLattice | None
     notes: list[str]
     seed: int

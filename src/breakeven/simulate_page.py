@@ -16,6 +16,7 @@ from breakeven.simulate_document import SimulationDocument
 
 LABELS = ("served", "goodput", "promises", "batch", "over_time", "device_time", "prefix", "preemptions", "energy", "note")
 PERCENTILES = (14, 11, 11, 11, 11, 11, None)
+GROUPS = (24, 14, 11, 11, 11, None)
 SPARK = 48
 SERIES = (11, SPARK, None)
 LEVER = 26
@@ -30,6 +31,10 @@ def blocks(document: SimulationDocument, verbose: bool) -> Iterator[RenderableTy
     yield glued(document.headline, style="bold")
     yield glued("")
     yield _rows(words.percentile_heads(language), words.percentile_rows(document.figures, language), PERCENTILES)
+    groups = words.group_rows(document)
+    if groups:
+        yield rule()
+        yield _rows(words.group_heads(language), groups, GROUPS)
     yield rule()
     yield from _figures(document)
     if document.lattice is not None:
@@ -63,7 +68,7 @@ def _figures(document: SimulationDocument) -> Iterator[RenderableType]:
         ("served", words.served_words(document)),
         ("goodput", words.goodput_words(document)),
         ("promises", promises),
-        ("batch", words.batch_words(figures, language)),
+        ("batch", words.batch_words(document)),
     )
     yield _labelled(told, language)
     yield _over_time(document)
@@ -88,7 +93,7 @@ def _over_time(document: SimulationDocument) -> Table:
     table = grid(_width(language), *SERIES)
     for place, (title, line, top) in enumerate(words.series_rows(document, SPARK)):
         label = _label("over_time", language) if place == 0 else ""
-        most = say("simulate.most", language, value=top)
+        most = words.most_words(document, top)
         table.add_row(Text(label, style="bold"), glued(title), glued(line, style="cyan"), glued(most, style=DIM))
     return table
 

@@ -11,10 +11,11 @@ from breakeven.compose import Language, figure, sure
 from breakeven.messages import say, text
 from breakeven.phrasing import asked, headline, lever_title
 from breakeven.simulation.arrays import Floats
-from breakeven.simulation.result import Combination, DeviceTime, Gained, Lattice, LeverGain, Paired, Simulation, Summary
+from breakeven.simulation.result import Combination, DeviceTime, Gained, GroupFigures, Lattice, LeverGain, Paired, Simulation, Summary, Time
 from breakeven.units import time_text
 
 FIGURES_OF_A_SERIES = 6
+GROUP_TIMES: tuple[Time, ...] = ("ttft", "tpot", "e2e")
 
 
 def compose(found: Simulation, language: Language = "en") -> d.SimulationDocument:
@@ -22,7 +23,7 @@ def compose(found: Simulation, language: Language = "en") -> d.SimulationDocumen
     return d.SimulationDocument(
         language=language,
         title=d.SimulationTitle(deployment=headline(found.deployment, language), workload=_workload(found, language)),
-        headline=_sentence(found.summary, language),
+        headline=_sentence(found.summary, found.load.replicas, language),
         load=_load(found),
         figures=_figures(found.summary, found.outcome.batch_s),
         series=d.SimulationSeries(
@@ -32,6 +33,7 @@ def compose(found: Simulation, language: Language = "en") -> d.SimulationDocumen
             kv_share=_listed(found.series.kv),
             cached_share=_listed(found.series.cached),
         ),
+        groups=[_group(one) for one in found.groups],
         lattice=None if found.lattice is None else _lattice(found.lattice, language),
         notes=list(dict.fromkeys(text(note, language) for note in found.notes)),
         seed=found.seed,
@@ -45,13 +47,15 @@ def _workload(found: Simulation, language: Language) -> str:
     return say("simulate.title_made_up", language, requests=requests, asked=asked(found.deployment, language))
 
 
-def _sentence(summary: Summary, language: Language) -> str:
+def _sentence(summary: Summary, replicas: int, language: Language) -> str:
     """The answer in a sentence."""
     held, values = summary.counts, {"batch": summary.batch.mean}
     if not held.done:
         return say("simulate.headline_none", language, offered=held.offered)
     tails = {name: time_text(summary.times[name].p99) if name in summary.times else "—" for name in ("ttft", "tpot")}
-    said = say("simulate.headline", language, **values, **tails, share=held.done / held.offered)
+    said = say(
+        "simulate.headline" if replicas == 1 else "simulate.headline_replicas", language, **values, **tails, share=held.done / held.offered
+    )
     if summary.good is not None:
         said = say("simulate.headline_good", language, sentence=said, good=summary.good / held.offered)
     return say("simulate.headline_saturated", language, sentence=said) if summary.saturated else said
@@ -106,6 +110,19 @@ def _figures(s: Summary, seconds: Floats | None = None) -> d.SimulationFigures:
         saturated=s.saturated,
         end_s=sure(s.end_s),
         steps=s.steps,
+    )
+
+
+def _group(one: GroupFigures) -> d.SimulationGroup:
+    ttft, tpot, e2e = (one.times.get(name) for name in GROUP_TIMES)
+    return d.SimulationGroup(
+        name=one.name,
+        offered=one.offered,
+        done=one.done,
+        ttft_p50_s=None if ttft is None else ttft.p50,
+        ttft_p99_s=None if ttft is None else ttft.p99,
+        tpot_mean_s=None if tpot is None else tpot.mean,
+        e2e_mean_s=None if e2e is None else e2e.mean,
     )
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from breakeven.messages import say
+from breakeven.messages import printable, say
 from breakeven.simulate_document import (
     SimulationCombination,
     SimulationDocument,
     SimulationFigures,
     SimulationGain,
+    SimulationGroup,
     SimulationLever,
     SimulationPromise,
 )
@@ -23,6 +24,8 @@ LEVELS = "▁▂▃▄▅▆▇█"
 FILLS = (("prefill", "█"), ("decode", "▓"), ("speculation", "▒"), ("idle", "░"))
 BEST = 5
 """Combinations shown unless all are asked for."""
+MOST_GROUPS = 12
+"""Groups that a page tells; the document has all."""
 
 
 def time_title(name: str, language: str) -> str:
@@ -45,6 +48,33 @@ def percentile_rows(figures: SimulationFigures, language: str) -> list[list[str]
     """A row for each time that there is."""
     known = [(name, figures.times[name]) for name in TIMES if name in figures.times]
     return [[time_title(name, language), *(time_text(float(getattr(one, place))) for place in PLACES)] for name, one in known]
+
+
+def group_heads(language: str) -> list[str]:
+    """Titles of the table of groups."""
+    ttft, tpot, e2e = (say(f"metric.{name}", language) for name in GAINS[:3])
+    mean = say("simulate.mean", language)
+    return [
+        say("simulate.group", language),
+        say("simulate.group_done", language),
+        f"{ttft} p50",
+        f"{ttft} p99",
+        f"{tpot} {mean}",
+        f"{e2e} {mean}",
+    ]
+
+
+def group_rows(document: SimulationDocument) -> list[list[str]]:
+    """A row for each group; nothing for one group, or for more than a page holds."""
+    if not 1 < len(document.groups) <= MOST_GROUPS:
+        return []
+    return [_group_cells(one, document.language) for one in document.groups]
+
+
+def _group_cells(one: SimulationGroup, language: str) -> list[str]:
+    times = (one.ttft_p50_s, one.ttft_p99_s, one.tpot_mean_s, one.e2e_mean_s)
+    name = printable(one.name) or say("simulate.group_none", language)
+    return [name, f"{one.done:,}/{one.offered:,}", *(NOTHING if value is None else time_text(value) for value in times)]
 
 
 def served_words(document: SimulationDocument) -> str:
@@ -84,10 +114,10 @@ def promise_words(one: SimulationPromise, language: str) -> str:
     return say(key, language, promise=one.key, limit=one.limit_s, value=one.value_s)
 
 
-def batch_words(figures: SimulationFigures, language: str) -> str:
-    """The effective batch and how it is spread."""
-    batch = figures.batch
-    return say(
+def batch_words(document: SimulationDocument) -> str:
+    """The effective batch and how it is spread: of one replica, which is said where there are several."""
+    batch, language = document.figures.batch, document.language
+    said = say(
         "simulate.batch_line",
         language,
         mean=batch.mean,
@@ -96,6 +126,14 @@ def batch_words(figures: SimulationFigures, language: str) -> str:
         high=batch.quantiles["p95"],
         most=batch.most,
     )
+    replicas = document.load.replicas
+    return said if replicas == 1 else say("simulate.batch_of_replica", language, said=said, replicas=replicas)
+
+
+def most_words(document: SimulationDocument, value: str) -> str:
+    """The largest value of a series, which is of all replicas."""
+    replicas = document.load.replicas
+    return say("simulate.most" if replicas == 1 else "simulate.most_of_all", document.language, value=value, replicas=replicas)
 
 
 def device_words(figures: SimulationFigures, language: str) -> str:

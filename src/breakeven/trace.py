@@ -143,12 +143,15 @@ def request_rate(trace: Trace) -> float:
 
 
 def damage(trace: Trace) -> tuple[Message, ...]:
-    """What to say of the records that could not be read."""
+    """What to say of the records that could not be read: by their lines, or as elements where a line may hold many."""
     if not trace.damaged:
         return ()
-    shown = ", ".join(str(line) for line in trace.damaged_lines)
-    if trace.damaged_records:
-        records = ", ".join(f"{record}:{line}" for record, line in zip(trace.damaged_records, trace.damaged_lines, strict=True))
-        told = {"path": trace.name, "damaged": trace.damaged, "requests": trace.requests, "records": records}
-        return (Message("warning.trace_damaged_records", told),)
-    return (Message("warning.trace_damaged", {"path": trace.name, "damaged": trace.damaged, "requests": trace.requests, "lines": shown}),)
+    told: dict[str, object] = {"path": trace.name, "damaged": trace.damaged, "requests": trace.requests}
+    single = "" if trace.damaged > 1 else "_one"
+    if not trace.damaged_records:
+        return (Message(f"warning.trace_damaged{single}", {**told, "lines": ", ".join(map(str, trace.damaged_lines))}),)
+    # Of a table's elements no line is known: their own numbers stand in its place.
+    if len(set(trace.damaged_lines)) == 1 or trace.damaged_lines == trace.damaged_records:
+        return (Message(f"warning.trace_damaged_elements{single}", {**told, "elements": ", ".join(map(str, trace.damaged_records))}),)
+    records = ", ".join(f"{record}:{line}" for record, line in zip(trace.damaged_records, trace.damaged_lines, strict=True))
+    return (Message("warning.trace_damaged_records", {**told, "records": records}),)

@@ -43,9 +43,7 @@ def said(trace: Trace) -> str:
 
 
 class TestWhatIsNoTrace:
-    @pytest.mark.parametrize(
-        "content", [bytes(100), b"hello", b"a,b,c\n1,2,3\n", b"{}", b'{"timestamp": 1}', b"[1, 2]", bytes(range(256)) * 9]
-    )
+    @pytest.mark.parametrize("content", [bytes(100), b"hello", b"{}", b"[1, 2]", bytes(range(256)) * 9])
     def test_an_unknown_form_names_the_known(self, tmp_path: Path, content: bytes) -> None:
         with pytest.raises(InputError, match="azure, burstgpt"):
             traces.read(written(tmp_path, content))

@@ -102,11 +102,14 @@ def test_an_engines_block_between_whole_groups_takes_the_next_larger_and_says_so
     assert "blocks of 1024 tokens" in said(found)[0]
 
 
-def test_token_ids_know_identity_at_any_block_and_stand_before_hashes() -> None:
+def test_token_ids_know_identity_at_any_block_and_block_ids_stand_before_them() -> None:
+    """A trace that keeps both has block ids of prompts at their logged lengths, and token ids as they are to be replayed."""
     hashed = of_hashes([[1, 2], [1, 3]], block=512)
     tokens = np.arange(2 * 1025, dtype=np.int32) % 1025
-    found = reuse.chains(replace(hashed, prompt_ids=tokens, prompt_offsets=np.array([0, 1025, 2050])), 16)
+    both = replace(hashed, prompt_ids=tokens, prompt_offsets=np.array([0, 1025, 2050]))
+    found = reuse.chains(replace(both, hash_ids=None, hash_offsets=None, block_tokens=None), 16)
     assert (found.block_tokens, found.unique, found.blocks) == (16, 64, 128) and found.notes == ()
+    assert reuse.chains(both, 16).ids.tolist() == reuse.chains(hashed, 16).ids.tolist() == [0, 1, 0, 2]
 
 
 def test_ids_that_do_not_cover_the_prompts_are_told() -> None:

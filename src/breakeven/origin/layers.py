@@ -29,6 +29,8 @@ POOL = (
 PREFILL = "disaggregation.prefill_"
 ALONE = ("model", "calibration")
 """Keys outside every section."""
+FILES = ("model", "calibration", "workload.trace")
+"""What names a file, in whose name anything may stand."""
 SECTIONS: Mapping[str, tuple[str, ...]] = {
     "hardware": ("device", "count", "memory_bytes", "network_bytes_per_s"),
     "engine": (*FIELDS, "speculative"),
@@ -161,8 +163,19 @@ def flags_layer(flags: Mapping[str, object]) -> Table:
             _refuse_path(content, SECTIONS[path], f"{path}.")
             flat |= {f"{path}.{key}": inner for key, inner in content.items() if inner is not None}
         else:
-            flat[path] = value
+            flat[path] = value if path in FILES else _spread(value)
     return {path: Given(value=value, origin="declared", layer="flags") for path, value in flat.items()}
+
+
+def _spread(value: object) -> object:
+    """``mean=2000,p95=4000`` as the deployment file writes it; what is no such list stays as given."""
+    parts = [part.partition("=") for part in value.split(",")] if isinstance(value, str) and not value.startswith("{") else []
+    if not parts or not all(equals for _, equals, _ in parts):
+        return value
+    keys = [key.strip() for key, _, _ in parts]
+    if twice := [key for key in keys if keys.count(key) > 1]:
+        raise InputError("key_twice", value=value, name=twice[0])
+    return dict(zip(keys, (number for _, _, number in parts), strict=True))
 
 
 def flag_path(name: str) -> str:

@@ -67,8 +67,7 @@ def _trace(table: Table, values: Mapping[str, object], beside: Path | None) -> _
     given = table.get("workload.trace")
     if given is None:
         return _Traced(values={})
-    trace = given.value if isinstance(given.value, Trace) else _read(given, beside)
-    name = trace.name if isinstance(given.value, Trace) else str(given.value)
+    trace, name = (given.value, given.value.name) if isinstance(given.value, Trace) else _read(given, beside)
     found: dict[str, object] = {"trace": name, **_lengths(trace, values)}
     if not any(name in values for name in ARRIVALS):
         found["request_rate"] = request_rate(trace)
@@ -82,14 +81,14 @@ def _trace(table: Table, values: Mapping[str, object], beside: Path | None) -> _
     return _Traced(values=found, warnings=(*damage(trace), *trace.notes), trace=trace)
 
 
-def _read(given: Given, beside: Path | None) -> Trace:
-    """The trace in a file, which a deployment file names from where it lies."""
+def _read(given: Given, beside: Path | None) -> tuple[Trace, str]:
+    """The trace in a file, which a deployment file names from where it lies; and its path from here, to find it again."""
     from breakeven import traces
 
     path = Path(word(given.value, "workload.trace")).expanduser()
     if given.layer == "file" and beside is not None and not path.is_absolute():
         path = beside / path
-    return traces.read(path)
+    return traces.read(path), str(path)
 
 
 def _lengths(trace: Trace, values: Mapping[str, object]) -> dict[str, object]:

@@ -22,7 +22,7 @@ class Reading:
     tokenizer: Path | None = None
     """A tokenizer.json, or the folder that holds one; never fetched."""
     keep_tokens: bool = False
-    """Whether token ids of prompts and outputs are kept (4 bytes each); without, prompts become ids of blocks."""
+    """Whether token ids of prompts and outputs are kept too (4 bytes each); prompts become ids of blocks in either case."""
     block_tokens: int = BLOCK_TOKENS
     """Tokens in the blocks that prompts of text or token ids are cut into."""
     group: str | None = None

@@ -12,7 +12,7 @@ import numpy as np
 from breakeven.errors import InputError
 from breakeven.reading.cells import BATCH_ROWS, Batch, batches, header_of
 from breakeven.reading.records import begins, first_table, records, table_of
-from breakeven.reading.source import PARQUET, Source
+from breakeven.reading.source import GZIP, PARQUET, Source
 
 if TYPE_CHECKING:
     import polars as pl
@@ -60,13 +60,20 @@ def _parquet(source: Source) -> pl.LazyFrame:
     return pl.scan_parquet(source.path, glob=False)
 
 
+def _unsound(source: Source) -> InputError:
+    """Why a Parquet file cannot be read: it is packed once more, as nothing that reads its end first can be, or it is damaged."""
+    with source.path.open("rb") as handle:
+        packed = handle.read(len(GZIP)) == GZIP
+    return InputError("trace_parquet_packed" if packed else "trace_parquet", path=str(source.path))
+
+
 def _parquet_names(source: Source) -> list[str]:
     import polars as pl
 
     try:
         return _parquet(source).collect_schema().names()
     except (pl.exceptions.PolarsError, OSError):
-        raise InputError("trace_parquet", path=str(source.path)) from None
+        raise _unsound(source) from None
 
 
 def _parquet_batches(source: Source, wanted: Sequence[str]) -> Iterator[Batch]:
@@ -78,7 +85,7 @@ def _parquet_batches(source: Source, wanted: Sequence[str]) -> Iterator[Batch]:
         try:
             part = frame.slice(first, BATCH_ROWS).collect()
         except (pl.exceptions.PolarsError, OSError):
-            raise InputError("trace_parquet", path=str(source.path)) from None
+            raise _unsound(source) from None
         if not len(part):
             return
         columns = [_as_text(column) for column in part.get_columns()]

@@ -28,6 +28,8 @@ class Request:
     hash_ids: Sequence[int] = ()
     prompt: Tokens | None = None
     """Token ids of the prompt."""
+    identity: Tokens | None = None
+    """What the prompt's blocks are made of where that is not ``prompt``: pieces drawn together to the scale of the logged lengths."""
     output: Tokens | None = None
     exact: bool = True
     """Whether those ids are the engine's own, or a tokenizer's."""

@@ -112,9 +112,9 @@ class Rows:
             ids = np.asarray(request.prompt, dtype=np.int32)
             if self.reading.keep_tokens:
                 found["prompt"] = ids
-            else:
-                self.block_tokens = self.block_tokens or self.reading.block_tokens
-                found["hash"] = block_ids(ids, self.block_tokens)
+            self.block_tokens = self.block_tokens or self.reading.block_tokens
+            identity = ids if request.identity is None else np.asarray(request.identity, dtype=np.int32)
+            found["hash"] = block_ids(identity, self.block_tokens)
         if request.output is not None and self.reading.keep_tokens:
             found["completion"] = np.asarray(request.output, dtype=np.int32)
         for name in RAGGED:

@@ -116,7 +116,7 @@ def _simulation(document: SimulationDocument) -> Iterator[str]:
         simulate_words.served_words(document),
         simulate_words.goodput_words(document),
         *(simulate_words.promise_words(one, language) for one in figures.promises),
-        simulate_words.batch_words(figures, language),
+        simulate_words.batch_words(document),
         simulate_words.device_words(figures, language),
         simulate_words.prefix_words(figures, language),
         simulate_words.preemption_words(figures, language),
@@ -124,6 +124,9 @@ def _simulation(document: SimulationDocument) -> Iterator[str]:
     )
     yield ""
     yield from (f"- {line}" for line in told if line)
+    if groups := simulate_words.group_rows(document):
+        yield ""
+        yield from _table(simulate_words.group_heads(language), groups)
     yield from _simulated_levers(document)
     yield from (f"\n> {printable(note)}" for note in document.notes)
 

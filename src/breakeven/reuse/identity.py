@@ -59,13 +59,13 @@ class Blocks:
 
 
 def blocks_of(trace: Trace, block_tokens: int, partial: bool, within_sessions: bool) -> Blocks:
-    """The blocks of a trace's prompts, of token ids at the engine's size, else of whole groups of the trace's own blocks."""
+    """The blocks of a trace's prompts: whole groups of the trace's own blocks, else of token ids at the engine's size."""
     if block_tokens < 1:
         raise InputError("reuse_block", value=block_tokens)
     roots = np.zeros(trace.requests, dtype=np.int64)
     if within_sessions and trace.sessions is not None:
         roots = -1 - trace.sessions
-    if trace.prompt_ids is not None and trace.prompt_offsets is not None:
+    if trace.hash_ids is None and trace.prompt_ids is not None and trace.prompt_offsets is not None:
         lengths = np.diff(trace.prompt_offsets)
         return _cut(trace.prompt_ids, trace.prompt_offsets, lengths, block_tokens, block_tokens, partial, 0 * roots)
     if trace.hash_ids is None or trace.hash_offsets is None or trace.block_tokens is None:
@@ -91,7 +91,7 @@ def chains(trace: Trace, block_tokens: int, partial: bool = False, within_sessio
     token. ``within_sessions`` takes ids of block hashes to mean something within a session only.
     """
     cut = blocks_of(trace, block_tokens, partial, within_sessions)
-    if trace.prompt_ids is not None:
+    if trace.hash_ids is None and trace.prompt_ids is not None:
         ids, unique = chain_tokens(cut.values, cut.starts, cut.lengths, cut.counts, cut.group)
         return chains_of(trace, block_tokens, cut, ids, cut.counts, unique)
     ids, names = chain_hashes(cut.values, cut.starts, cut.lengths, cut.roots)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TypeVar, get_args
 
 import numpy as np
@@ -78,6 +79,17 @@ def _one_of(path: str, given: str, known: tuple[Word, ...]) -> Word:
     return found
 
 
+def own_trace(d: Deployment) -> Trace | None:
+    """The trace that the deployment was loaded with, read again; one that is no longer there is refused."""
+    from breakeven import traces
+
+    if d.workload.trace is None:
+        return None
+    if not Path(d.workload.trace).exists():
+        raise InputError("simulate_trace_gone", path=d.workload.trace)
+    return traces.read(Path(d.workload.trace))
+
+
 def with_replicas(d: Deployment, replicas: int | None) -> Deployment:
     """The deployment with so many copies of its engine."""
     if replicas is None:
@@ -130,6 +142,8 @@ def first(requests: Requests, count: int) -> Requests:
 
 def _traced(d: Deployment, trace: Trace, asked: Asked) -> tuple[Requests, tuple[Message, ...]]:
     """A trace's requests: at its own times, pressed together or stretched; without times at the workload's rate."""
+    if d.workload.batch is not None:
+        raise InputError("simulate_pinned_trace", path=trace.name)
     count = trace.requests if asked.requests is None else min(asked.requests, trace.requests)
     _check_size(count)
     notes = [*damage(trace), *trace.notes]

@@ -120,6 +120,17 @@ class Summary:
 
 
 @dataclass(frozen=True, kw_only=True)
+class GroupFigures:
+    """The requests of one group of the trace; its times are of those that are done."""
+
+    name: str
+    """Empty for requests that name none."""
+    offered: int
+    done: int
+    times: Mapping[Time, Percentiles]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Series:
     """Means over each bin of the run; shares of the KV pool."""
 
@@ -193,6 +204,8 @@ class Simulation:
     outcome: Outcome
     summary: Summary
     series: Series
+    groups: tuple[GroupFigures, ...]
+    """In the order of their names, which is that of their priority; nothing where the trace has none."""
     lattice: Lattice | None
     notes: tuple[Message, ...]
     seed: int

@@ -11,13 +11,13 @@ from breakeven.errors import InputError, NotModelledError
 from breakeven.evaluator import evaluate
 from breakeven.messages import Message
 from breakeven.simulation import kernel
-from breakeven.simulation.arrays import Engine, Load, Outcome
+from breakeven.simulation.arrays import REJECTED, Engine, Load, Outcome, Requests
 from breakeven.simulation.costs import acceptance_of, costs_of, engine_of
 from breakeven.simulation.interrupts import interruptible
 from breakeven.simulation.offered import Asked, Offered, offered
 from breakeven.simulation.pairs import paired
 from breakeven.simulation.result import Gained, Paired, Simulation, Summary
-from breakeven.simulation.summary import Times, series_of, summary_of, times_of
+from breakeven.simulation.summary import Times, groups_of, series_of, summary_of, times_of
 from breakeven.spec.check import has_arrays
 from breakeven.spec.deployment import Deployment
 from breakeven.trace import Trace
@@ -85,17 +85,28 @@ def result(d: Deployment, trace: Trace | None, x: Scene, ran: Ran, warnings: Seq
         outcome=ran.outcome,
         summary=ran.summary,
         series=series_of(ran.outcome, ran.engine.blocks * x.offered.load.replicas),
+        groups=() if trace is None else groups_of(trace, ran.outcome, ran.times),
         lattice=None,
-        notes=(*warnings, *x.offered.notes, *_said(d, ran)),
+        notes=(*warnings, *x.offered.notes, *_rejected(x.offered.requests, ran), *_said(d, ran)),
         seed=x.asked.seed,
     )
+
+
+def _rejected(requests: Requests, ran: Ran) -> tuple[Message, ...]:
+    """Why requests were rejected, and how many for which reason."""
+    refused, limit = ran.outcome.state == REJECTED, ran.engine.max_model_len
+    tokens = (requests.input_tokens + requests.output_tokens)[refused]
+    long = int(np.count_nonzero(tokens > limit)) if limit else 0
+    large = len(tokens) - long
+    pool = ran.engine.blocks * ran.engine.block_tokens
+    values = {"long": long, "large": large, "limit": limit, "pool": pool, "most": int(tokens.max(initial=0))}
+    key = "both" if long and large else "long" if long else "large"
+    return (Message(f"simulate.note_rejected_{key}", values),) if len(tokens) else ()
 
 
 def _said(d: Deployment, ran: Ran) -> tuple[Message, ...]:
     """What the figures do not say by themselves."""
     held, found = ran.summary.counts, []
-    if held.rejected:
-        found.append(Message("simulate.note_rejected", {"requests": held.rejected}))
     if held.waiting or held.running:
         found.append(Message("simulate.note_unfinished", {"waiting": held.waiting, "running": held.running}))
     if ran.summary.saturated:

@@ -16,6 +16,7 @@ from breakeven.simulation.result import (
     Counts,
     DeviceTime,
     Energy,
+    GroupFigures,
     Percentiles,
     Promise,
     Series,
@@ -24,6 +25,7 @@ from breakeven.simulation.result import (
 )
 from breakeven.spec.deployment import Deployment
 from breakeven.spec.parallel import layout
+from breakeven.trace import Trace
 
 QUANTILES = (5, 25, 50, 75, 95)
 TAIL = re.compile(r"(ttft|tpot|e2e|itl)_p(50|90|95|99)_s")
@@ -68,6 +70,21 @@ def percentiles(values: Floats) -> Percentiles | None:
         return None
     p50, p90, p95, p99 = (float(value) for value in np.percentile(known, (50, 90, 95, 99)))
     return Percentiles(n=len(known), mean=float(known.mean()), p50=p50, p90=p90, p95=p95, p99=p99, max=float(known.max()))
+
+
+def groups_of(trace: Trace, outcome: Outcome, times: Times) -> tuple[GroupFigures, ...]:
+    """The figures of each group of the trace that was offered, in the order of their names."""
+    if trace.groups is None:
+        return ()
+    offered, found = ~np.isnan(outcome.arrival_s), []
+    owner = trace.groups[: len(offered)]
+    for place in sorted(np.unique(owner[offered]).tolist(), key=lambda one: trace.group_names[one]):
+        here = np.flatnonzero((owner == place) & offered)
+        told = {name: percentiles(getattr(times, name)[here]) for name in TIMES}
+        known = {name: value for name, value in told.items() if value is not None}
+        done = int(np.count_nonzero(outcome.state[here] == DONE))
+        found.append(GroupFigures(name=trace.group_names[place], offered=len(here), done=done, times=known))
+    return tuple(found)
 
 
 def counts_of(outcome: Outcome) -> Counts:
@@ -155,9 +172,10 @@ def grows(outcome: Outcome, load: Load) -> bool:
     """Whether more wait in each quarter of the arrivals than in the one before, and in the last one at least one a replica."""
     last = float(outcome.arrival_s[-1]) if load.clients == 0 and len(outcome.arrival_s) else 0.0
     bins = int(last / outcome.bin_s) if outcome.bin_s > 0.0 else 0
-    if bins < 2 * QUARTERS:
+    waiting = outcome.waiting[:bins]
+    if len(waiting) < 2 * QUARTERS:
         return False
-    quarters = [float(part.mean()) for part in np.array_split(outcome.waiting[:bins], QUARTERS)]
+    quarters = [float(part.mean()) for part in np.array_split(waiting, QUARTERS)]
     rising = all(later > earlier for earlier, later in pairwise(quarters))
     return rising and quarters[-1] >= LEAST_WAITING * load.replicas and quarters[-1] > 2.0 * quarters[1]
 

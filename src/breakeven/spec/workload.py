@@ -90,6 +90,7 @@ class Workload:
     arrivals: ArrivalRates | None = None
     """How ``request_rate`` varies over time; None: it does not."""
     trace: str | None = None
+    """The path of the trace that the workload was read from; the name alone of one that was handed over as it was read."""
 
 
 @dataclass(frozen=True, kw_only=True)

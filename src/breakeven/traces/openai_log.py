@@ -60,7 +60,7 @@ def read(source: Source, reading: Reading) -> Trace:
     """The requests of a file; of their text only ids of tokens or blocks are kept."""
     rows = Rows(source, reading, "openai_log", in_lines=is_lines(source))
     pieces = Pieces(reading)
-    scale = None if pieces.exact or reading.keep_tokens else _scale(source, pieces)
+    scale = None if pieces.exact else _scale(source, pieces)
     if scale is not None:
         rows.notes.append(Message("trace.scaled", {"path": source.path.name, "pieces": scale}))
     for record in records(source):
@@ -105,7 +105,8 @@ def _request(record: Table, reading: Reading, pieces: Pieces, number: int, scale
         zoned=stamp[1] if stamp is not None and isinstance(start, str) else None,
         input_tokens=said_prompt if said_prompt is not None else None if ids is None else len(ids),
         output_tokens=said_output if said_output is not None else None if output is None else len(output.ids),
-        prompt=ids,
+        prompt=as_long(prompt, said_prompt, number) if reading.keep_tokens else ids,
+        identity=ids,
         output=None if output is None else output.ids,
         exact=prompt is None or prompt.exact,
         cached_tokens=cached,

@@ -110,7 +110,7 @@ def arrivals_of(arrival_s: Array, window_s: float | None = None) -> Arrivals | N
     span = float(arrival_s[-1])
     window = even_window(span) if window_s is None else window_s
     if not 0.0 < window <= span or span / window > MOST_WINDOWS:
-        raise InputError("window_outside", path="--window", value=window, span=span)
+        raise InputError("window_outside", path="--window", value=window, least=span / MOST_WINDOWS, span=span)
     between = np.diff(arrival_s)
     return Arrivals(
         span_s=span,

@@ -9,6 +9,7 @@ from breakeven.errors import InputError
 from breakeven.evaluator import evaluate
 from breakeven.known_acceptance import KnownAcceptance, known_acceptance
 from breakeven.messages import Message
+from breakeven.origin.draft_counters import read_draft_counters
 from breakeven.reading import BLOCK_TOKENS
 from breakeven.spec.deployment import Deployment
 from breakeven.trace import Trace
@@ -93,6 +94,7 @@ def profile_of(trace: Trace, asked: Question, deployment: Deployment | None = No
 def _acceptance(trace: Trace, d: Deployment | None, asked: Question, drafts: Drafts | None) -> KnownAcceptance | None:
     if d is None:
         if asked.metrics is not None:
+            read_draft_counters(asked.metrics)
             raise InputError("metrics_method", path=str(asked.metrics))
         return None
     return known_acceptance(trace, d, asked.metrics, replayed=None if drafts is None else drafts.replay, seed=asked.seed)

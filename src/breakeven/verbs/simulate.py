@@ -4,6 +4,7 @@
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,15 +14,20 @@ from breakeven import streams
 from breakeven.command_line import one_of
 from breakeven.deployment_options import Deployed, takes_deployment
 from breakeven.errors import InputError
-from breakeven.messages import say
+from breakeven.messages import Message, say
 from breakeven.trace_options import Columns, Group, Tokenizer, reading_of
 from breakeven.verb import AsJson, AsMarkdown, InLanguage, Seed, ShowHelp, Verbose, language, option, show, told_of_compiling, whole
 
 if TYPE_CHECKING:
     from breakeven.reading import Reading
+    from breakeven.spec.deployment import Deployment, Provenance
     from breakeven.trace import Trace
 
 ALL, NONE = "all", "none"
+RATELESS = {"error.trace_no_rate": "simulate.note_at_once", "error.trace_one_request": "simulate.note_single"}
+"""Why a trace tells no rate, which a simulation does not need; and what is said then."""
+HERE_WITH_EFFECT = "warning.without_effect"
+"""Said of the limits of a step and of a request, which count in a simulation alone."""
 
 
 @takes_deployment
@@ -66,9 +72,10 @@ def simulate(
     typed = deployed["flags"].get("trace")
     trace = None if typed is None else _read(Path(str(typed)), reading)
     flags = deployed["flags"] if trace is None else {**deployed["flags"], "trace": trace}
-    deployment, warnings = api.load(**{**deployed, "flags": flags})
+    deployment, told = _loaded({**deployed, "flags": flags})
+    warnings = tuple(note for note in told if note.key != HERE_WITH_EFFECT)
     if trace is None and deployment.workload.trace is not None:
-        trace = _read(_beside(deployed["file"], deployment.workload.trace), reading)
+        trace = _read(Path(deployment.workload.trace), reading)
     with told_of_compiling(), _progress(language(ctx)) as progress:
         found = api.simulate(
             deployment,
@@ -102,9 +109,20 @@ def _read(path: Path, said: "Reading") -> "Trace":
     return traces.read(path.expanduser(), said)
 
 
-def _beside(file: str | None, named: str) -> Path:
-    """Where a deployment file's trace lies."""
-    return Path(named) if file is None else Path(file).parent / Path(named).expanduser()
+def _loaded(deployed: Deployed) -> "tuple[Deployment, tuple[Message, ...]]":
+    """The deployment. A trace that tells no rate is served as it is; the levers' settings are chosen as if it came within a second."""
+    from breakeven import api
+
+    try:
+        return api.load(**deployed)
+    except InputError as error:
+        note = RATELESS.get(error.message.key)
+        if note is None:
+            raise
+        requests = error.message.values.get("requests", 1)
+    deployment, warnings = api.load(**{**deployed, "flags": {**deployed["flags"], "rate": requests}})
+    provenance: dict[str, Provenance] = {**deployment.provenance, "workload.request_rate": "assumed"}
+    return replace(deployment, provenance=provenance), (Message(note, {"requests": requests}), *warnings)
 
 
 @contextmanager
