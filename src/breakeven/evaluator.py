@@ -23,7 +23,7 @@ from breakeven.stats import Array, Flags, median
 
 TTFT_STEPS = 3
 HIT_STEPS = 12
-HIT_SETTLED = 1e-5
+HIT_SETTLED = 1e-4
 HIT_SLOPES = (-9.0, 0.9)
 """Of the hit rate found over the one assumed, as a step takes it: a tenth of the way at least, ten times it at most."""
 MANY = 128
@@ -176,14 +176,14 @@ def curve(d: Deployment, context_tokens: Array | float, draws: Draws) -> accepta
 
 def evaluate(d: Deployment, draws: Draws = MEDIAN, *, noise: Noise | None = None, exact: bool = True) -> Point:
     """One operating point; arrays in a field, or draws, give arrays out. ``exact`` False takes the fast form of the open loop."""
-    d = _with_hits(d, draws, noise, exact)
+    d = _with_hits(d, draws, noise)
     setting = prepare(d, draws, noise or Noise())
     solvers = {"closed": _closed, "pinned": _pinned}
     solver = solvers.get(setting.demand.mode)
     return _point(setting, _open(setting, exact=exact) if solver is None else solver(setting))
 
 
-def _with_hits(d: Deployment, draws: Draws, noise: Noise | None, exact: bool) -> Deployment:
+def _with_hits(d: Deployment, draws: Draws, noise: Noise | None) -> Deployment:
     """The hit rate that a trace's reuse curve has at the room which running sequences leave to prompts, settled: each sets the other."""
     w = d.workload
     if w.reuse is None or not d.engine.enable_prefix_caching:
@@ -192,7 +192,7 @@ def _with_hits(d: Deployment, draws: Draws, noise: Noise | None, exact: bool) ->
     last: Array | None = None
     off, slope = np.zeros_like(hits), np.zeros_like(hits)
     for _ in range(HIT_STEPS):
-        found = _hits_found(d, w.reuse, hits, draws, noise, exact) - hits
+        found = _hits_found(d, w.reuse, hits, draws, noise) - hits
         if last is not None:
             moved = hits - last
             slope = np.clip(np.where(moved == 0.0, slope, 1.0 + (found - off) / np.where(moved == 0.0, 1.0, moved)), *HIT_SLOPES)
@@ -203,9 +203,9 @@ def _with_hits(d: Deployment, draws: Draws, noise: Noise | None, exact: bool) ->
     return replace(d, workload=replace(w, prefix_hit_rate=hits, reuse=None))
 
 
-def _hits_found(d: Deployment, reuse: ReuseRates, hits: Array, draws: Draws, noise: Noise | None, exact: bool) -> Array:
+def _hits_found(d: Deployment, reuse: ReuseRates, hits: Array, draws: Draws, noise: Noise | None) -> Array:
     """The curve's hit rate at the room that a point with these hits leaves to prompts."""
-    point = evaluate(replace(d, workload=replace(d.workload, prefix_hit_rate=hits, reuse=None)), draws, noise=noise, exact=exact)
+    point = evaluate(replace(d, workload=replace(d.workload, prefix_hit_rate=hits, reuse=None)), draws, noise=noise, exact=False)
     kept = prompt_room_tokens(point.room, point.batch / point.cost.ranks, point.demand.running_prompt_tokens)
     return np.asarray(np.interp(kept, reuse.capacity_tokens, reuse.hit_rates))
 
