@@ -18,10 +18,14 @@ from breakeven.ledger.shard import Shard, shard
 from breakeven.ledger.step import StepCost, step_cost, step_time
 from breakeven.rate_groups import RateGroups, grouped, mixed, varies, within_window
 from breakeven.spec.deployment import Deployment
+from breakeven.spec.workload import ReuseRates
 from breakeven.stats import Array, Flags, median
 
 TTFT_STEPS = 3
-HIT_STEPS = 4
+HIT_STEPS = 12
+HIT_SETTLED = 1e-4
+HIT_SLOPES = (-9.0, 0.9)
+"""Of the hit rate found over the one assumed, as a step takes it: a tenth of the way at least, ten times it at most."""
 MANY = 128
 """Points from which the groups of a varying rate are solved one by one."""
 
@@ -180,16 +184,30 @@ def evaluate(d: Deployment, draws: Draws = MEDIAN, *, noise: Noise | None = None
 
 
 def _with_hits(d: Deployment, draws: Draws, noise: Noise | None) -> Deployment:
-    """The hit rate that a trace's reuse curve has at the room which running sequences leave to prompts: damped, each sets the other."""
+    """The hit rate that a trace's reuse curve has at the room which running sequences leave to prompts, settled: each sets the other."""
     w = d.workload
     if w.reuse is None or not d.engine.enable_prefix_caching:
         return d
-    hits: Array | float = np.asarray(0.0 if w.prefix_hit_rate is None else np.median(np.asarray(median(w.prefix_hit_rate))))
+    hits: Array = np.asarray(0.0 if w.prefix_hit_rate is None else np.median(np.asarray(median(w.prefix_hit_rate))))
+    last: Array | None = None
+    off, slope = np.zeros_like(hits), np.zeros_like(hits)
     for _ in range(HIT_STEPS):
-        point = evaluate(replace(d, workload=replace(w, prefix_hit_rate=hits, reuse=None)), draws, noise=noise, exact=False)
-        kept = prompt_room_tokens(point.room, point.batch / point.cost.ranks, point.demand.running_prompt_tokens)
-        hits = 0.5 * hits + 0.5 * np.interp(kept, w.reuse.capacity_tokens, w.reuse.hit_rates)
-    return replace(d, workload=replace(w, prefix_hit_rate=np.asarray(hits), reuse=None))
+        found = _hits_found(d, w.reuse, hits, draws, noise) - hits
+        if last is not None:
+            moved = hits - last
+            slope = np.clip(np.where(moved == 0.0, slope, 1.0 + (found - off) / np.where(moved == 0.0, 1.0, moved)), *HIT_SLOPES)
+        last, off = hits, found
+        hits = np.clip(hits + np.where(np.abs(found) < HIT_SETTLED, 0.0, found / (1.0 - slope)), 0.0, 1.0)
+        if np.all(np.abs(found) < HIT_SETTLED):
+            break
+    return replace(d, workload=replace(w, prefix_hit_rate=hits, reuse=None))
+
+
+def _hits_found(d: Deployment, reuse: ReuseRates, hits: Array, draws: Draws, noise: Noise | None) -> Array:
+    """The curve's hit rate at the room that a point with these hits leaves to prompts."""
+    point = evaluate(replace(d, workload=replace(d.workload, prefix_hit_rate=hits, reuse=None)), draws, noise=noise, exact=False)
+    kept = prompt_room_tokens(point.room, point.batch / point.cost.ranks, point.demand.running_prompt_tokens)
+    return np.asarray(np.interp(kept, reuse.capacity_tokens, reuse.hit_rates))
 
 
 def prepare(d: Deployment, draws: Draws, noise: Noise) -> Setting:

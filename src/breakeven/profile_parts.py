@@ -124,19 +124,20 @@ def _left_over(found: Reuse) -> dict[str, Any]:
 def drafts(found: Drafts, language: Language) -> d.ProfileDrafts:
     """Drafting replayed, by k and by group, and by batch on the deployment."""
     replayed = found.replay
+    others = say("replay.others", language, groups=replayed.other_groups)
     return d.ProfileDrafts(
         method=replayed.method,
         rule=replayed.rule,
         settings=dict(replayed.settings),
         approximate=replayed.approximate,
         by_k=_by_k(replayed.total, replayed.approximate),
-        groups={name: _by_k(group, replayed.approximate) for name, group in replayed.groups.items()},
+        groups={others if name is None else name: _by_k(group, replayed.approximate) for name, group in replayed.groups.items()},
         best_k=found.best_k,
         k_range=None if found.k_range is None else list(found.k_range),
         batch=found.batch,
         gain=figure(found.gain),
         by_batch=[d.ProfileBestK(batch=one.batch, k=one.k, gain=sure(one.gain)) for one in found.by_batch],
-        group_k=dict(found.group_k or {}),
+        group_k={others if name is None else name: k for name, k in (found.group_k or {}).items()},
         notes=[text(note, language) for note in found.notes],
     )
 

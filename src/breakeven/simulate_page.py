@@ -116,6 +116,8 @@ def _levers(document: SimulationDocument, verbose: bool) -> Iterator[RenderableT
     for left in lattice.left_out:
         yield _left_out(left.title, left.reason)
     yield glued(printable(lattice.interval), style=DIM)
+    if words.without_interval(document):
+        yield glued(say("simulate.longer_trace", language), style=DIM)
     yield glued("")
     rows = [words.combination_cells(one, language) for one in words.shown_combinations(document, all_of_them=verbose)]
     yield _rows(words.combination_heads(language), rows, (None, 10, 10, 10, 14))

@@ -14,7 +14,7 @@ from breakeven.simulate_document import (
     SimulationLever,
     SimulationPromise,
 )
-from breakeven.units import gain_text, number_text, percent_text, rate_text, significant, time_text, tokens_text
+from breakeven.units import energy_text, gain_text, number_text, percent_text, rate_text, time_text, tokens_text
 from breakeven.words import NOTHING, joined
 
 TIMES = ("ttft", "tpot", "e2e", "queue")
@@ -175,9 +175,9 @@ def energy_words(figures: SimulationFigures, language: str) -> str:
     if energy is None or energy.joules_per_output_token is None:
         return ""
     values = {
-        "each": significant(energy.joules_per_output_token),
-        "whole": significant(energy.joules / 3.6e6),
-        "watts": significant(energy.device_watts),
+        "each": number_text(energy.joules_per_output_token),
+        "whole": energy_text(energy.joules),
+        "watts": number_text(energy.device_watts),
         "idle": figures.device.idle_share,
     }
     return say("simulate.energy_line", language, **values)
@@ -215,11 +215,22 @@ def series_rows(document: SimulationDocument, width: int) -> list[tuple[str, str
 
 
 def gain_cell(gain: SimulationGain | None) -> str:
-    """A gain and half of its interval, where that is a hundredth at least."""
+    """A gain and half of its interval, where that is a hundredth at least; ±? where the run is too short for one."""
     if gain is None or gain.gain is None:
         return NOTHING
-    half = "0.00" if gain.low is None or gain.high is None else f"{(gain.high - gain.low) / 2:.2f}"
+    if gain.low is None or gain.high is None:
+        return f"{gain_text(gain.gain)} ±?"
+    half = f"{(gain.high - gain.low) / 2:.2f}"
     return gain_text(gain.gain) if half == "0.00" else f"{gain_text(gain.gain)} ±{half.removeprefix('0')}"
+
+
+def without_interval(document: SimulationDocument) -> bool:
+    """Whether any gain of the lattice has none."""
+    lattice = document.lattice
+    if lattice is None:
+        return False
+    gains = [*(one.gains for one in lattice.levers), *(one.gains for one in lattice.combinations)]
+    return any(gain.gain is not None and gain.low is None for each in gains for gain in each.values())
 
 
 def gain_names(document: SimulationDocument) -> list[str]:

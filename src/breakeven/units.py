@@ -14,14 +14,17 @@ LEAST_RATE = 1e-6
 
 
 def significant(value: float, digits: int = 3) -> str:
-    """A number to some significant digits, without an exponent where that reads well."""
+    """A number to some significant digits, without an exponent where that reads well.
+
+    >>> significant(999.7), significant(1234.5), significant(0.25)
+    ('1,000', '1,234', '0.25')
+    """
     if not isfinite(value):
         return "∞" if value > 0 else "−∞"
     if value == 0:
         return "0"
-    if abs(value) >= 10**digits:
-        return f"{value:,.0f}"
-    return f"{value:.{digits}g}"
+    written = f"{value:.{digits}g}"
+    return f"{value:,.0f}" if abs(float(written)) >= 10**digits else written
 
 
 def number_text(value: float) -> str:
@@ -68,7 +71,11 @@ def time_text(seconds: float) -> str:
 
 
 def tokens_text(value: float) -> str:
-    """Tokens, in thousands from 10,000."""
+    """Tokens, in thousands from 10,000.
+
+    >>> tokens_text(9999), tokens_text(128_000), tokens_text(999_700), tokens_text(1_048_576)
+    ('9,999', '128k', '1,000k', '1,049k')
+    """
     return f"{significant(value / 1e3, 3)}k" if abs(value) >= 1e4 else f"{value:,.0f}"
 
 
@@ -87,6 +94,15 @@ def gain_text(value: float) -> str:
 def flop_text(value: float) -> str:
     """Floating-point operations in decimal units."""
     return _scaled(value, ((1e15, "PFLOP"), (1e12, "TFLOP"), (1e9, "GFLOP"), (1e6, "MFLOP"), (1.0, "FLOP")))
+
+
+def energy_text(joules: float) -> str:
+    """Energy in kWh, under a hundredth of one in Wh.
+
+    >>> energy_text(3.35e6), energy_text(107.6), energy_text(3.6e9)
+    ('0.931 kWh', '0.0299 Wh', '1,000 kWh')
+    """
+    return f"{significant(joules / 3.6e6)} kWh" if joules >= LEAST * 3.6e6 else f"{number_text(joules / 3.6e3)} Wh"
 
 
 WRITERS: Mapping[str, Callable[[float], str]] = {

@@ -15,9 +15,11 @@ from typing import Any
 import jsonschema
 import pytest
 
-from breakeven import cli, streams
+from breakeven import cli, streams, traces
 from breakeven.document import json_schema
+from breakeven.reading import Reading, columns_of
 from breakeven.simulation import combinations, processes
+from breakeven.simulation.offered import _priorities
 
 SAMPLE = "examples/llama-70b-chat.yaml"
 SMALL = ("--model", "llama-3.1-8b", "--hardware", "h100-sxm", "--input", "800", "--output", "100", "--rate", "4", "--requests", "80")
@@ -92,13 +94,22 @@ def test_made_up_requests_are_said_to_be(capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_levers_are_turned_on_the_same_arrivals(capsys: pytest.CaptureFixture[str]) -> None:
-    told = document(capsys, *SMALL, "--levers", "weight_quant,kv_quant", "--jobs", "1")
+    told = document(capsys, *SMALL[:-1], "2000", "--levers", "weight_quant,kv_quant", "--jobs", "1")
     lattice = told["lattice"]
     assert [one["lever"] for one in lattice["levers"]] == ["weight_quant", "kv_quant"]
     assert len(lattice["combinations"]) == 4
     gain = lattice["levers"][0]["gains"]["tpot"]
     assert gain["low"] < gain["gain"] < gain["high"] and gain["gain"] > 1.1
     assert lattice["levers"][0]["model_sigma_step"] > 0
+
+
+@pytest.mark.parametrize(("language", "said"), [("en", "±?: longer trace needed"), ("zh", "±?：需要更长的 trace")])
+def test_a_run_too_short_for_an_interval_has_none_and_says_so(capsys: pytest.CaptureFixture[str], language: str, said: str) -> None:
+    asked = (*SMALL, "--levers", "weight_quant", "--jobs", "1")
+    gain = document(capsys, *asked)["lattice"]["levers"][0]["gains"]["tpot"]
+    assert gain["gain"] > 1.1 and gain["low"] is gain["high"] is gain["difference_low_s"] is None
+    page = run(capsys, *asked, "--lang", language)[1]
+    assert " ±? " in page and said in page
 
 
 def test_the_same_seed_gives_the_same_bytes_whatever_the_jobs(capsys: pytest.CaptureFixture[str]) -> None:
@@ -262,3 +273,39 @@ def test_a_seed_of_more_than_64_bits_is_a_seed(capsys: pytest.CaptureFixture[str
     drafting = ("--speculative", '{"method": "ngram", "num_speculative_tokens": 3}')
     first, other = (document(capsys, *SMALL, *drafting, "--seed", str(seed)) for seed in (10**20, 10**20 + 1))
     assert first["figures"]["times"] != other["figures"]["times"]
+
+
+def groups_trace(folder: Path, names: list[str]) -> str:
+    """One request of each group, all at once but in the order given."""
+    rows = "\n".join(f"{0.001 * place:.3f},64,8,{name}" for place, name in enumerate(names))
+    (folder / "groups.csv").write_text(f"ts,input_tokens,output_tokens,tenant\n{rows}\n")
+    return str(folder / "groups.csv")
+
+
+def test_any_number_of_groups_is_ranked_and_numbers_as_numbers(tmp_path: Path) -> None:
+    names = [str(number) for number in range(300, 0, -1)]
+    trace = traces.read(
+        Path(groups_trace(tmp_path, names)), Reading(columns=columns_of("arrival=ts,input=input_tokens,output=output_tokens,group=tenant"))
+    )
+    rank = _priorities(trace, 300)
+    assert rank.tolist() == list(range(299, -1, -1))
+
+
+def test_what_a_duration_cuts_off_a_trace_is_said(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    trace = groups_trace(tmp_path, ["a"] * 50)
+    told = document(capsys, *SMALL[:4], "--trace", trace, "--duration", "0.03")
+    assert told["figures"]["counts"]["offered"] == 30
+    assert any("20 requests of the trace arrive later" in note for note in told["notes"])
+
+
+def test_the_unit_that_a_column_of_times_was_taken_in_is_said(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    trace = groups_trace(tmp_path, ["a"] * 50)
+    notes = document(capsys, *SMALL[:4], "--trace", trace)["notes"]
+    assert any("ts are taken as s" in note and "--columns arrival=ts:ms,input=input_tokens" in note for note in notes)
+    said = document(capsys, *SMALL[:4], "--trace", trace, "--columns", "arrival=ts:ms,input=input_tokens,output=output_tokens")
+    assert not any("are taken as" in note for note in said["notes"])
+    stamps = tmp_path / "since.csv"
+    stamps.write_text("ts,input_tokens,output_tokens\n" + "".join(f"{1_700_000_000_000 + 1000 * n},64,8\n" for n in range(20)))
+    assert any(
+        "ts are taken as ms" in note and "arrival=ts:s" in note for note in document(capsys, *SMALL[:4], "--trace", str(stamps))["notes"]
+    )

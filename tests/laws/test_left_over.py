@@ -14,6 +14,7 @@ from breakeven.draws import MEDIAN
 from breakeven.evaluator import evaluate
 from breakeven.ledger import compute
 from breakeven.ledger.shard import shard
+from breakeven.levers import kv_quant
 from breakeven.messages import text
 from breakeven.spec.deployment import Deployment
 from breakeven.trace import Trace, lengths, make_trace, request_rate
@@ -67,8 +68,23 @@ class TestLeftOver:
         found = second_effect(d, curve)
         assert found.on.pool_tokens == pytest.approx(2 * found.off.pool_tokens, rel=1e-3)
         assert found.on.left_over_tokens > 1.99 * found.off.left_over_tokens
-        assert found.hits_gained > 0.01
+        assert found.on.hit_rate - found.off.hit_rate > 0.01
         assert float(found.on.point.ttft_s or 0) < float(found.same_hits.ttft_s or 0)
+
+    @pytest.mark.parametrize("replicas", [8, 12])
+    @pytest.mark.parametrize("setting", ["off", "fp8"])
+    def test_an_arm_has_the_hit_rate_that_its_own_deployment_comes_to(
+        self, build: Build, conversation: Trace, replicas: int, setting: str
+    ) -> None:
+        """From the hit rate of the deployment as it stands, which is another arm's."""
+        base = with_hits(serving(build, conversation, replicas=replicas), conversation)[0]
+        arm = kv_quant.remove(base) if setting == "off" else kv_quant.apply(kv_quant.remove(base), setting)
+        assert base.workload.reuse is not None
+        curve = reuse.curve(reuse.dealt(reuse.chains(conversation, base.engine.block_size), replicas))
+        own = hit_rate_of(replace(arm, workload=replace(arm.workload, reuse=None)), curve).hit_rate
+        far = replace(arm, workload=replace(arm.workload, prefix_hit_rate=0.0))
+        for start in (arm, far):
+            assert float(evaluate(start).demand.hit_rate) == pytest.approx(own, abs=2e-3)
 
     def test_a_distribution_of_the_batch_is_averaged(self, build: Build, conversation: Trace) -> None:
         d = serving(build, conversation)

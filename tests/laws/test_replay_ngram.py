@@ -98,6 +98,25 @@ def test_groups_add_up_to_the_whole() -> None:
     assert found.total[0].length_interval is not None
 
 
+def test_thousands_of_groups_are_their_sixteen_largest_and_all_others_together() -> None:
+    sizes = [1] * 1500 + [2] * 16
+    groups = [i for i, size in enumerate(sizes) for _ in range(size)]
+    log = [([1, 2, 3, i % 5], [1, 2, 3, i % 7]) for i in range(len(groups))]
+    order = np.random.default_rng(2).permutation(len(log)).tolist()
+    trace = trace_of([log[i] for i in order], [groups[i] for i in order], tuple(f"g{i}" for i in range(len(sizes))))
+    found = replay(trace, Ngram(prompt_lookup_min=1, prompt_lookup_max=2), ks=[1, 3])
+    assert list(found.groups) == [*(f"g{i}" for i in range(1500, 1516)), None] and found.other_groups == 1500
+    assert [group[0].requests for group in found.groups.values()] == [2] * 16 + [1500]
+    for i, whole in enumerate(found.total):
+        parts = [group[i] for group in found.groups.values()]
+        assert counted(whole) == tuple(map(sum, zip(*map(counted, parts), strict=True)))
+        assert whole.emitted == sum(part.emitted for part in parts)
+    alone = replay(
+        trace_of([log[groups.index(1500)], log[groups.index(1500) + 1]]), Ngram(prompt_lookup_min=1, prompt_lookup_max=2), ks=[1, 3]
+    )
+    assert [counted(one) for one in found.groups["g1500"]] == [counted(one) for one in alone.total]
+
+
 def test_repeated_text_is_accepted_and_random_text_is_not() -> None:
     rng = np.random.default_rng(5)
     text = rng.integers(0, 50_000, 300).tolist()

@@ -4,7 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from breakeven.units import GB, GIB, bytes_text, gain_text, number_text, percent_text, rate_text, significant, time_text, tokens_text
+from breakeven.units import (
+    GB,
+    GIB,
+    bytes_text,
+    energy_text,
+    gain_text,
+    number_text,
+    percent_text,
+    rate_text,
+    significant,
+    time_text,
+    tokens_text,
+)
 
 
 def test_a_gigabyte_is_not_a_gibibyte() -> None:
@@ -30,3 +42,13 @@ def test_a_quantity_reads_as(write, value, text) -> None:
 def test_a_positive_rate_is_never_written_as_nothing(exponent: int) -> None:
     written = rate_text(10.0**exponent)
     assert float(written.removeprefix("< ")) > 0 and "e" not in written
+
+
+@pytest.mark.parametrize("value", [999.4, 999.7, 9_996.0, 999_700.0, 1e6, 2.5e9])
+def test_large_numbers_have_no_exponent(value: float) -> None:
+    for write in (number_text, tokens_text, energy_text):
+        assert "e+" not in write(value)
+
+
+def test_little_energy_has_no_exponent() -> None:
+    assert [energy_text(joules) for joules in (107.6, 3.6, 1e-6)] == ["0.0299 Wh", "< 0.01 Wh", "< 0.01 Wh"]

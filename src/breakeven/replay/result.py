@@ -78,11 +78,6 @@ class Drafting:
         return 1.0 + (self.accepted / self.rounds if self.rounds else 0.0)
 
     @property
-    def acceptance_length_drafted(self) -> float | None:
-        """The same over the rounds that drafted; None where none did."""
-        return 1.0 + self.accepted / self.drafted_rounds if self.drafted_rounds else None
-
-    @property
     def tokens_per_round(self) -> float:
         """Tokens of the log over rounds: τ less the bonus tokens that ends of outputs cut off."""
         return self.emitted / self.rounds if self.rounds else 1.0
@@ -105,10 +100,12 @@ class Replay:
     """Whose rule it is, with its version."""
     total: tuple[Drafting, ...]
     """One entry a k, ascending."""
-    groups: Mapping[str, tuple[Drafting, ...]]
-    """The same in each group (route, model …); empty where the log names none."""
+    groups: Mapping[str | None, tuple[Drafting, ...]]
+    """The same in each of the largest groups (route, model …), all others together under None; empty where the log names none."""
     without_output: int
     """Requests with fewer than two logged output tokens: they have no round."""
+    other_groups: int = 0
+    """How many those under None are."""
     approximate: bool = False
     """Whether tokens are approximate pieces of text: then nothing holds of a position, and figures are rough."""
 

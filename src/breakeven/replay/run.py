@@ -42,10 +42,8 @@ def replay(trace: Trace, drafter: Ngram | Suffix, ks: Sequence[int] = USUAL_KS, 
         settings=asdict(drafter),
         rule=ngram.RULE if isinstance(drafter, Ngram) else suffix.RULE,
         total=tally.draftings(counted, log.requests, output, wanted, seed),
-        groups={
-            name: tally.draftings(counted[group_of == i], int((log.groups == i).sum()), output[log.groups == i], wanted, seed)
-            for i, name in enumerate(log.group_names)
-        },
+        groups=(groups := tally.by_group(counted, group_of, log, wanted, seed)),
+        other_groups=len(log.group_names) - len(groups) + 1 if None in groups else 0,
         without_output=int((output < 2).sum()),
         approximate=any(note.key == APPROXIMATED for note in trace.notes),
     )

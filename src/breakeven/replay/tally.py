@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,8 @@ from breakeven.trace import Ints
 
 MOST_ROWS = 16384
 """Requests beyond so many are counted in bundles of neighbours, which are then resampled whole."""
+MOST_GROUPS = 16
+"""With figures of their own, by requests; the others are counted together."""
 RESAMPLES = 500
 SHARES = (0.05, 0.95)
 
@@ -38,6 +40,24 @@ def draftings(counted: Counts, requests: int, output_tokens: Ints, ks: tuple[int
     emitted = int(np.maximum(output_tokens - 1, 0).sum())
     intervals = list(_intervals(counted, most, seed)) if requests > 1 else [None] * len(ks)
     return tuple(_drafting(k, row, most, requests, emitted, found) for k, row, found in zip(ks, totals, intervals, strict=True))
+
+
+def by_group(counted: Counts, group_of: Ints, log: Sequences, ks: tuple[int, ...], seed: int) -> Mapping[str | None, tuple[Drafting, ...]]:
+    """The largest groups in the order of their names, and all others together under None. Rows stand by group: each is a slice."""
+    if not log.group_names:
+        return {}
+    sizes = np.bincount(log.groups, minlength=len(log.group_names))
+    output = log.output_tokens[np.argsort(log.groups, kind="stable")]
+    row_ends, ends = np.searchsorted(group_of, np.arange(len(sizes) + 1)), np.concatenate(([0], np.cumsum(sizes)))
+    own = np.sort(np.argsort(-sizes, kind="stable")[: MOST_GROUPS if len(sizes) > MOST_GROUPS + 1 else None])
+    found: dict[str | None, tuple[Drafting, ...]] = {}
+    for i in own.tolist():
+        rows, of = counted[row_ends[i] : row_ends[i + 1]], output[ends[i] : ends[i + 1]]
+        found[log.group_names[i]] = draftings(rows, int(sizes[i]), of, ks, seed)
+    if len(own) < len(sizes):
+        rest, of = ~np.isin(group_of, own), output[~np.repeat(np.isin(np.arange(len(sizes)), own), sizes)]
+        found[None] = draftings(counted[rest], len(of), of, ks, seed)
+    return found
 
 
 def _drafting(

@@ -44,11 +44,6 @@ class ReuseCurve:
         return np.ceil(np.maximum((np.arange(len(self.hits)) - 1) / self.rate + 1, 0)).astype(np.int64)
 
     @property
-    def capacities_tokens(self) -> Ints:
-        """The same in tokens: over ``engine_block_tokens`` they are blocks of the engine, where the trace's are coarser."""
-        return self.capacities * self.block_tokens
-
-    @property
     def unbounded(self) -> float:
         """Share of prompt tokens that a cache without end would serve."""
         return float(self.hits[-1] * self.block_tokens / self.tokens)

@@ -82,7 +82,7 @@ class Requests:
     """In a closed loop ignored: the next request begins when a client is free."""
     input_tokens: Ints
     output_tokens: Ints
-    priority: Bytes | None = None
+    priority: Ints | None = None
     """Lower first."""
     chain_ids: Ints | None = None
     """Chained ids of the blocks of prompts (:mod:`breakeven.reuse`): dense from 0, equal where the whole prefix is."""

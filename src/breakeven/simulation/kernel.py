@@ -1010,7 +1010,9 @@ def _areas(nodes: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[n
 
 def _given(requests: Requests, engine: Engine, costs: Costs, load: Load, stepwise: bool, audit: bool) -> Given:
     outputs, contexts = _ints(requests.output_tokens), _floats(costs.contexts)
-    priority = requests.priority if engine.policy == "priority" and requests.priority is not None else np.zeros(len(outputs), dtype=np.int8)
+    priority = (
+        requests.priority if engine.policy == "priority" and requests.priority is not None else np.zeros(len(outputs), dtype=np.int64)
+    )
     known, level = np.unique(priority, return_inverse=True)
     cached = engine.prefix_cache and requests.chain_ids is not None and requests.chain_tokens > 0
     attention, alone = _floats(costs.attention_s), _floats(costs.alone_attention_s)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar, get_args
@@ -10,13 +11,13 @@ import numpy as np
 
 from breakeven.errors import InputError
 from breakeven.messages import Message
-from breakeven.simulation.arrays import Bytes, Floats, Ints, Load, Policy, Requests, Router
+from breakeven.simulation.arrays import Floats, Ints, Load, Policy, Requests, Router
 from breakeven.simulation.costs import acceptance_of
 from breakeven.simulation.prefixes import Prefixes, prefixes
 from breakeven.spec.deployment import Deployment
 from breakeven.spec.parallel import layout
 from breakeven.stats import Range, Spread, Value, log_normal_sigma, median
-from breakeven.trace import Trace, arrivals, damage, outputs
+from breakeven.trace import Trace, arrivals, damage, outputs, request_rate
 
 MADE_UP = 5000
 """Requests that are made up where nobody says how many."""
@@ -26,6 +27,8 @@ Word = TypeVar("Word", bound=str)
 MOST_REQUESTS = 40_000_000
 ROUTERS: tuple[Router, ...] = get_args(Router)
 POLICIES: tuple[Policy, ...] = get_args(Policy)
+DIGITS = "0123456789"
+AFTER_NUMBERS = 10**18
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,7 +111,7 @@ def offered(d: Deployment, trace: Trace | None, asked: Asked) -> Offered:
         notes += (Message("simulate.note_speed_unused", {}),)
     if not clients and asked.duration_s is not None:
         requests, cut = _before(requests, asked.duration_s)
-        notes += cut
+        notes += () if trace is None else cut
     kept = prefixes(d, trace, requests)
     load = Load(
         clients=clients,
@@ -126,7 +129,8 @@ def _before(requests: Requests, duration_s: float) -> tuple[Requests, tuple[Mess
     kept = int(np.searchsorted(requests.arrival_s, duration_s, side="left"))
     if kept == 0:
         raise InputError("simulate_nothing_arrives", duration=duration_s)
-    return first(requests, kept), ()
+    cut = len(requests.arrival_s) - kept
+    return first(requests, kept), (Message("simulate.note_cut", {"duration": duration_s, "requests": cut}),) if cut else ()
 
 
 def first(requests: Requests, count: int) -> Requests:
@@ -175,18 +179,31 @@ def _times(d: Deployment, trace: Trace, count: int, asked: Asked) -> tuple[Float
             arrivals(trace)
         return _poisson(d, count, asked), [Message("simulate.note_times_made_up", {"rate": _rate(d) * asked.speed})]
     times = trace.arrival_s[:count] / asked.speed
-    own = (trace.requests - 1) / float(trace.arrival_s[-1]) if float(trace.arrival_s[-1]) > 0 else 0.0
+    own = request_rate(trace) if float(trace.arrival_s[-1]) > 0 else 0.0
     if not declared or not own or abs(_rate(d) / own - 1.0) < 1e-9:
         return times, []
     return times * (own / _rate(d)), [Message("simulate.note_stretched", {"own": own, "rate": _rate(d) * asked.speed})]
 
 
-def _priorities(trace: Trace, count: int) -> Bytes:
-    """Groups of the trace in the order of their names; the first goes first."""
-    if trace.groups is None or len(trace.group_names) > np.iinfo(np.int8).max:
+def _priorities(trace: Trace, count: int) -> Ints:
+    """Groups of the trace in the order of their names, numbers among these as numbers; the first goes first."""
+    if trace.groups is None:
         raise InputError("simulate_no_priorities", path=trace.name)
-    rank = np.argsort(np.argsort(np.array(trace.group_names)))
-    return np.asarray(rank[trace.groups[:count]], dtype=np.int8)
+    rank = np.empty(len(trace.group_names), dtype=np.int64)
+    rank[sorted(range(len(rank)), key=lambda place: _in_order(trace.group_names[place]))] = np.arange(len(rank))
+    return np.asarray(rank[trace.groups[:count]])
+
+
+def _in_order(name: str) -> tuple[tuple[int, str], ...]:
+    """A name cut into numbers and what stands between them.
+
+    >>> sorted(["10", "2", "tier-10", "tier-9", "-1"], key=_in_order)
+    ['-1', '2', '10', 'tier-9', 'tier-10']
+    """
+    whole = re.fullmatch(r"-?\d{1,18}", name, re.ASCII)
+    if whole:
+        return ((int(name), ""),)
+    return tuple((int(part), "") if part[0] in DIGITS else (AFTER_NUMBERS, part) for part in re.findall(r"[0-9]{1,18}|[^0-9]+", name))
 
 
 def _outputs(d: Deployment, trace: Trace, count: int, asked: Asked) -> tuple[Ints, list[Message]]:

@@ -15,7 +15,7 @@ from breakeven.reading.cells import DAMAGED, Batch, counts, numbers, times_ns
 from breakeven.reading.columns import NO_TIME, NONE
 from breakeven.reading.finish import trace_of
 from breakeven.reading.frames import column_names, delimiter_of, frames, is_csv
-from breakeven.reading.naming import Column, columns_of_table
+from breakeven.reading.naming import UNITS, Column, columns_of_table
 from breakeven.reading.pieces import Pieces, fitted
 from breakeven.reading.records import begins, first_table, is_lines
 from breakeven.reading.request import Request
@@ -67,14 +67,27 @@ def read(source: Source, reading: Reading) -> Trace:
     table = _Table(rows, fields)
     for batch in frames(source, names, [column.name for column in fields.values()]):
         table.take(batch)
-    _notes(rows, fields, guessed=not reading.columns)
+    _notes(rows, fields, table.epoch_unit, guessed=not reading.columns)
     return trace_of(rows)
 
 
-def _notes(rows: Rows, fields: dict[str, Column], guessed: bool) -> None:
+def _notes(rows: Rows, fields: dict[str, Column], taken: float | None, guessed: bool) -> None:
+    """Columns taken by their names, and the unit of times whose column names none."""
+    units = {field: column.unit for field, column in fields.items()}
+    if taken is not None:
+        units["arrival"] = next(unit for unit, size in UNITS.items() if size * 1e9 == taken)
+    path = rows.source.path.name
     if guessed:
-        used = ", ".join(f"{field}={column.name}" + (f":{column.unit}" if column.unit else "") for field, column in fields.items())
-        rows.notes.append(Message("trace.guessed", {"path": rows.source.path.name, "columns": used}))
+        rows.notes.append(Message("trace.guessed", {"path": path, "columns": _written(fields, units)}))
+    if taken is not None:
+        other = _written(fields, {**units, "arrival": "ms" if units["arrival"] == "s" else "s"})
+        said = {"path": path, "column": fields["arrival"].name, "unit": Message(f"trace.unit_{units['arrival']}", {}), "other": other}
+        rows.notes.append(Message("trace.time_unit", said))
+
+
+def _written(fields: dict[str, Column], units: dict[str, str]) -> str:
+    """Columns as ``--columns`` takes them."""
+    return ",".join(f"{field}={column.name}" + (f":{units[field]}" if units[field] else "") for field, column in fields.items())
 
 
 class _Table:

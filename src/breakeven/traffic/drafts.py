@@ -45,7 +45,7 @@ class Drafts:
     """Time per token without drafting over the time with it, at ``best_k``."""
     by_batch: tuple[BestK, ...] = ()
     """The best k at batches that double, to the most that run."""
-    group_k: Mapping[str, int] | None = None
+    group_k: Mapping[str | None, int] | None = None
     """The best k of each group alone, at the same batch."""
 
     @property

@@ -122,11 +122,6 @@ class SecondEffect:
     same_hits: Point
     """On, at the hit rate of the arm that is off: the first effect alone."""
 
-    @property
-    def hits_gained(self) -> float:
-        """Share of prompt tokens that are served only since the cache is larger."""
-        return self.on.hit_rate - self.off.hit_rate
-
 
 def second_effect(d: Deployment, curve: ReuseCurve, setting: str = "fp8") -> SecondEffect:
     """KV quantisation off and on, each at its own hit rate, and on at the hit rate of off."""
