@@ -59,4 +59,4 @@ def test_cached_tokens_are_the_hit_rate_where_any_were(tmp_path: Path) -> None:
 
 def test_what_there_is_to_say_of_a_file_is_said(tmp_path: Path) -> None:
     keys = [warning.key for warning in resolved(tmp_path, FORMS["table"].text() + "x,1\n").warnings]
-    assert "warning.trace_damaged" in keys and "trace.guessed" in keys
+    assert "warning.trace_damaged_one" in keys and "trace.guessed" in keys
