@@ -35,7 +35,7 @@ def with_hits(d: Deployment, trace: Trace | None) -> tuple[Deployment, tuple[Mes
         return d, (Message("warning.hits_of_replicas", {"path": trace.name}),)
     found = curve_of(trace, d.engine.block_size) if sampled else curve(dealt(chains(trace, d.engine.block_size), caches))
     traced = replace(d, workload=replace(w, prefix_hit_rate=0.0, reuse=rates(found)))
-    # Solved to its end here: what every evaluation adds to it is a few damped steps from there.
+    # Solved to its end here: what every evaluation adds to it is a few steps from there.
     hits = hit_rate_of(replace(d, engine=replace(d.engine, enable_prefix_caching=True)), found).hit_rate
     provenance = {**d.provenance, "workload.prefix_hit_rate": "file"}
     said = Message("warning.hits_of_trace", {"path": trace.name, "hits": hits, "most": found.unbounded})
