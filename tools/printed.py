@@ -8,10 +8,15 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from breakeven.messages import LANGUAGES, say
+
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 RUN = "import sys; from breakeven.cli import main; sys.argv[0] = 'breakeven'; main()"
 TERMINAL = {"COLUMNS": "100", "LINES": "40", "NO_COLOR": "1", "TERM": "dumb", "PYTHONUTF8": "1"}
+
+FIRST_RUN = [say("warning.compiling", language) for language in LANGUAGES]
+"""Said where loops are compiled for the first time, which is no part of what a command answers."""
 
 
 def run(arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
@@ -26,5 +31,5 @@ def run(arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
         encoding="utf-8",
         check=False,
     )
-    done.stdout = "".join(f"{line.rstrip()}\n" for line in done.stdout.splitlines())
+    done.stdout = "".join(f"{line.rstrip()}\n" for line in done.stdout.splitlines() if line not in FIRST_RUN)
     return done

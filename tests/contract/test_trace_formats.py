@@ -271,7 +271,7 @@ class TestTables:
 
     def test_a_guess_is_said(self, tmp_path: Path) -> None:
         found = read(tmp_path, FORMS["table"].text())
-        assert "arrival=arrival_s:s, input=prompt_tokens, output=output_tokens" in said(found)
+        assert "arrival=arrival_s:s,input=prompt_tokens,output=output_tokens" in said(found)
 
     def test_lines_of_json_tabs_and_parquet_are_the_same_table(self, tmp_path: Path) -> None:
         import polars as pl
