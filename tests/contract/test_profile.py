@@ -256,3 +256,17 @@ def test_a_trace_too_long_to_be_simulated_is_profiled_by_windows(small: str, mon
     monkeypatch.setattr(offered, "MOST_REQUESTS", 100)
     found = api.profile(small, api.load(flags={"model": "llama-3.1-8b", "hardware": "h100-sxm", "trace": small})[0]).batches
     assert found is not None and found.simulated is None and found.best is found.occupancy
+
+
+@pytest.mark.parametrize("limit", ["50", "800"])
+def test_requests_that_the_deployment_rejects_are_counted_and_no_figure_is_nan(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], limit: str
+) -> None:
+    rows = "".join(f"{at},{700 + at},60\n" for at in range(100))
+    (tmp_path / "long.csv").write_text(f"arrival_s,input_tokens,output_tokens\n{rows}")
+    given = ("profile", str(tmp_path / "long.csv"), "--model", "llama-3.1-8b", "--hardware", "h100-sxm", "--max-model-len", limit)
+    assert cli.run([*given, "--json", "--lang", "en"]) == 0
+    told = capsys.readouterr().out
+    [note] = [one for one in json.loads(told)["warnings"] if "rejected" in one]
+    assert note.startswith(f"rejected: {100 if limit == '50' else 59} requests")
+    assert "without effect" not in told and "NaN" not in told

@@ -87,12 +87,12 @@ def result(d: Deployment, trace: Trace | None, x: Scene, ran: Ran, warnings: Seq
         series=series_of(ran.outcome, ran.engine.blocks * x.offered.load.replicas),
         groups=() if trace is None else groups_of(trace, ran.outcome, ran.times),
         lattice=None,
-        notes=(*warnings, *x.offered.notes, *_rejected(x.offered.requests, ran), *_said(d, ran)),
+        notes=(*warnings, *x.offered.notes, *rejections(x.offered.requests, ran), *_said(d, ran)),
         seed=x.asked.seed,
     )
 
 
-def _rejected(requests: Requests, ran: Ran) -> tuple[Message, ...]:
+def rejections(requests: Requests, ran: Ran) -> tuple[Message, ...]:
     """Why requests were rejected, and how many for which reason."""
     refused, limit = ran.outcome.state == REJECTED, ran.engine.max_model_len
     tokens = (requests.input_tokens + requests.output_tokens)[refused]

@@ -10,6 +10,7 @@ from breakeven.draws import Draws
 from breakeven.evaluator import Point, evaluate
 from breakeven.ledger.draft import method_of
 from breakeven.levers import speculation
+from breakeven.messages import Message
 from breakeven.occupancy import Occupancy, occupancy_of
 from breakeven.origin.arrival_rates import arrival_rates, windows_of
 from breakeven.schedule import Stretch, stretches
@@ -37,6 +38,8 @@ class Batches:
     drafting: str | None
     """The method that ``schedule`` is drawn for; None where nothing can draft."""
     schedule: tuple[Stretch, ...]
+    notes: tuple[Message, ...] = ()
+    """Requests that the simulation rejects, and why: the windows count them, the deployment would not."""
 
     @property
     def best(self) -> Occupancy:
@@ -54,28 +57,34 @@ def batches_of(d: Deployment, trace: Trace, window_s: float | None = None, seed:
     method = _drafting(d)
     rates, counts = np.unique(factors.round(4), return_counts=True)
     occupied = occupancy_of(d, rates, counts / counts.sum())
+    simulated, notes = _simulated(d, trace, occupied.saturated, seed)
     return Batches(
         deployment=d,
         point=evaluate(d),
         occupancy=occupied,
-        simulated=_simulated(d, trace, occupied.saturated, seed),
+        simulated=simulated,
         window_s=window,
         batches=np.broadcast_to(evaluate(each).batch, factors.shape),
         drafting=method,
         schedule=() if method is None else _schedule(d, method, seed),
+        notes=notes,
     )
 
 
-def _simulated(d: Deployment, trace: Trace, saturated: float, seed: int) -> Occupancy | None:
-    """The time at every batch as the simulation has it; None for two pools, lengths that are not known, and more than it takes."""
+def _simulated(d: Deployment, trace: Trace, saturated: float, seed: int) -> tuple[Occupancy | None, tuple[Message, ...]]:
+    """The time at every batch as the simulation has it; None for two pools, unknown lengths, more than it takes, and none served."""
     from breakeven.simulation import offered, run
 
     if d.disaggregation is not None or trace.output_tokens is None or trace.requests > offered.MOST_REQUESTS:
-        return None
+        return None, ()
     x = run.scene(d, trace, offered.asked(router="round_robin", policy="fcfs", seed=seed), static_batch=False)
-    found = run.run(d, x).outcome
+    ran = run.run(d, x)
+    found, notes = ran.outcome, run.rejections(x.offered.requests, ran)
+    if not found.batch_s.sum():
+        return None, notes
     made = found.batch_tokens * (np.arange(len(found.batch_tokens)) > 0)
-    return Occupancy(shares=found.batch_s / found.batch_s.sum(), token_shares=made / max(float(made.sum()), 1e-300), saturated=saturated)
+    shares = found.batch_s / found.batch_s.sum()
+    return Occupancy(shares=shares, token_shares=made / max(float(made.sum()), 1e-300), saturated=saturated), notes
 
 
 def _drafting(d: Deployment) -> str | None:

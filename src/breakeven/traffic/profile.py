@@ -87,6 +87,7 @@ def profile_of(trace: Trace, asked: Question, deployment: Deployment | None = No
         reuse=reuse,
         drafts=drafts,
         acceptance=_acceptance(trace, deployment, asked, drafts),
+        warnings=() if batches is None else batches.notes,
         unanswered=tuple(_unanswered(trace, arrivals, batches, refused if deployment is None else Message("profile.does_not_fit"))),
     )
 

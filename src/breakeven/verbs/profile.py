@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from breakeven.trace import Trace
     from breakeven.traffic.drafts import Drafting
 
+HERE_WITH_EFFECT = "warning.without_effect"
+"""Said of the limits of a step and of a request, which count where requests are simulated."""
 REPLAYS: tuple[Literal["ngram", "suffix"], ...] = ("ngram", "suffix")
 UNTOLD = ("error.trace_no_times", "error.trace_no_outputs", "error.trace_no_rate", "error.trace_one_request")
 """What a trace may not tell: then it is profiled without the deployment, and that is said."""
@@ -95,7 +97,7 @@ def _deployment(deployed: Deployed, trace: "Trace") -> dict[str, Any]:
         if error.message.key not in UNTOLD:
             raise
         return {"refused": error.message}
-    return {"deployment": found[0], "warnings": found[1]}
+    return {"deployment": found[0], "warnings": tuple(note for note in found[1] if note.key != HERE_WITH_EFFECT)}
 
 
 VERB = profile
