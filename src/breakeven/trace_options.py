@@ -9,6 +9,7 @@ from breakeven.errors import InputError
 from breakeven.verb import option
 
 if TYPE_CHECKING:
+    from breakeven.messages import Message
     from breakeven.reading import Reading
 
 Columns = Annotated[str | None, option("--columns", metavar="FIELD=COLUMN,…")]
@@ -38,3 +39,8 @@ def with_trace(deployed: Deployed, said: "Reading") -> Deployed:
             raise InputError("reading_without_trace")
         return deployed
     return {**deployed, "flags": {**flags, "trace": traces.read(Path(str(flags["trace"])).expanduser(), said)}}
+
+
+def limits_count(notes: "tuple[Message, ...]") -> "tuple[Message, ...]":
+    """The notes without the one on the limits of a step and of a request, which have their effect where requests are simulated."""
+    return tuple(note for note in notes if note.key != "warning.without_effect")

@@ -14,6 +14,7 @@ from typing import Any
 
 import jsonschema
 import pytest
+from own_process import whose
 
 from breakeven import cli, streams, traces
 from breakeven.document import json_schema
@@ -133,16 +134,11 @@ def test_without_jobs_as_many_processes_work_as_there_are_cores(
     assert asked == [7, 3]
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere processes are spawned, and find no function of a test")
 def test_work_is_dealt_to_processes_of_its_own_and_comes_back_in_order() -> None:
-    found = processes.each(_whose, "task", 6, 2, None)
+    found = processes.each(whose, "task", 6, 2, None)
     assert [place for _, place in found] == list(range(6))
     assert os.getpid() not in {process for process, _ in found}
-    assert {process for process, _ in processes.each(_whose, "task", 6, 1, None)} == {os.getpid()}
-
-
-def _whose(task: str, place: int) -> tuple[int, int]:
-    return os.getpid(), place
+    assert {process for process, _ in processes.each(whose, "task", 6, 1, None)} == {os.getpid()}
 
 
 def test_every_combination_is_shown_when_asked(capsys: pytest.CaptureFixture[str]) -> None:
@@ -228,7 +224,8 @@ def test_advise_points_a_tail_at_this_verb(capsys: pytest.CaptureFixture[str], t
 
 @pytest.mark.skipif(os.name != "posix", reason="signals and process groups are those of POSIX")
 def test_an_interrupt_ends_it_and_its_processes_without_a_word(root: Path) -> None:
-    """A day of traffic, so that it is still at work when interrupted."""
+    """A day of traffic, so that it is still at work when interrupted; a small run goes first, since compiling is told."""
+    assert cli.run(["simulate", *SMALL]) == 0
     words = ("simulate", *SMALL[:-1], "300000", "--levers", "all", "--jobs", "2")
     code = f"import sys; from breakeven.cli import main; sys.argv = ['breakeven', *{words!r}]; main()"
     process = subprocess.Popen(

@@ -251,8 +251,8 @@ class TestWeka:
         found = of(tmp_path, {**WEKA, "hash_id_scope": "global"}, {**WEKA, "hash_id_scope": "global"})
         assert found.hash_ids is not None and len(set(found.hash_ids.tolist())) == 4
 
-    def test_a_subagent_is_a_conversation_of_its_own(self, tmp_path: Path) -> None:
-        inner = {"t": 3.0, "type": "subagent", "requests": WEKA["requests"]}
+    def test_requests_within_a_request_are_a_conversation_of_their_own(self, tmp_path: Path) -> None:
+        inner = {"t": 3.0, "requests": WEKA["requests"]}
         found = of(tmp_path, {**WEKA, "requests": [WEKA["requests"][0], inner, WEKA["requests"][1]]})
         assert found.sessions is not None and found.sessions.tolist() == [0, 1, 1, 0]
 

@@ -1,4 +1,4 @@
-"""WEKA's agent traces: a conversation in a record, its requests with ids of 64-token prompt blocks, full blocks only."""
+"""WEKA's traces: a conversation in a record, its requests with ids of 64-token prompt blocks, full blocks only."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ def _take(rows: Rows, record: Record, conversation: Table) -> None:
     if block:
         rows.block_tokens = block
     shared = conversation.get("hash_id_scope") == GLOBAL
-    for agent, request in _requests(conversation["requests"], str(record.number)):
-        # Specified as unique within a conversation unless the record says otherwise; a subagent begins with a cache of its own.
-        base = 0 if shared else rows.sessions.setdefault(agent, len(rows.sessions)) * LARGEST_LOCAL
+    for session, request in _requests(conversation["requests"], str(record.number)):
+        # Specified as unique within a conversation unless the record says otherwise; one within it begins with a cache of its own.
+        base = 0 if shared else rows.sessions.setdefault(session, len(rows.sessions)) * LARGEST_LOCAL
         ids = request.get("hash_ids")
         found = [base + name if type(name) is int and 0 <= name < LARGEST_LOCAL else -1 for name in ids] if isinstance(ids, list) else []
         rows.add(
@@ -60,17 +60,17 @@ def _take(rows: Rows, record: Record, conversation: Table) -> None:
                 hash_ids=found,
                 ttft_s=seconds(request.get("ttft")),
                 e2e_s=seconds(request.get("api_time")),
-                session=agent,
+                session=session,
                 group=at(request, rows.reading.group or "model"),
             ),
             record.line,
         )
 
 
-def _requests(found: list[object], agent: str) -> Iterator[tuple[str, Table]]:
-    """Requests in order, those of subagents where they were begun."""
+def _requests(found: list[object], session: str) -> Iterator[tuple[str, Table]]:
+    """Requests in order, those of a conversation within where it was begun."""
     for place, request in enumerate(map(table, found)):
         if isinstance(request.get("requests"), list):
-            yield from _requests(request["requests"], f"{agent}.{place}")
+            yield from _requests(request["requests"], f"{session}.{place}")
         else:
-            yield agent, request
+            yield session, request

@@ -9,7 +9,7 @@ import typer
 from breakeven.command_line import one_of
 from breakeven.deployment_options import Deployed, takes_deployment
 from breakeven.errors import InputError
-from breakeven.trace_options import Columns, Group, Tokenizer, reading_of
+from breakeven.trace_options import Columns, Group, Tokenizer, limits_count, reading_of
 from breakeven.verb import AsJson, InLanguage, Seed, ShowHelp, Verbose, language, option, show, told_of_compiling, whole
 
 if TYPE_CHECKING:
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from breakeven.trace import Trace
     from breakeven.traffic.drafts import Drafting
 
-HERE_WITH_EFFECT = "warning.without_effect"
-"""Said of the limits of a step and of a request, which count where requests are simulated."""
 REPLAYS: tuple[Literal["ngram", "suffix"], ...] = ("ngram", "suffix")
 UNTOLD = ("error.trace_no_times", "error.trace_no_outputs", "error.trace_no_rate", "error.trace_one_request")
 """What a trace may not tell: then it is profiled without the deployment, and that is said."""
@@ -97,7 +95,7 @@ def _deployment(deployed: Deployed, trace: "Trace") -> dict[str, Any]:
         if error.message.key not in UNTOLD:
             raise
         return {"refused": error.message}
-    return {"deployment": found[0], "warnings": tuple(note for note in found[1] if note.key != HERE_WITH_EFFECT)}
+    return {"deployment": found[0], "warnings": limits_count(found[1])}
 
 
 VERB = profile

@@ -15,7 +15,7 @@ from breakeven.command_line import one_of
 from breakeven.deployment_options import Deployed, takes_deployment
 from breakeven.errors import InputError
 from breakeven.messages import Message, say
-from breakeven.trace_options import Columns, Group, Tokenizer, reading_of
+from breakeven.trace_options import Columns, Group, Tokenizer, limits_count, reading_of
 from breakeven.verb import AsJson, AsMarkdown, InLanguage, Seed, ShowHelp, Verbose, language, option, show, told_of_compiling, whole
 
 if TYPE_CHECKING:
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 ALL, NONE = "all", "none"
 RATELESS = {"error.trace_no_rate": "simulate.note_at_once", "error.trace_one_request": "simulate.note_single"}
 """Why a trace tells no rate, which a simulation does not need; and what is said then."""
-HERE_WITH_EFFECT = "warning.without_effect"
-"""Said of the limits of a step and of a request, which count in a simulation alone."""
 
 
 @takes_deployment
@@ -73,7 +71,7 @@ def simulate(
     trace = None if typed is None else _read(Path(str(typed)), reading)
     flags = deployed["flags"] if trace is None else {**deployed["flags"], "trace": trace}
     deployment, told = _loaded({**deployed, "flags": flags})
-    warnings = tuple(note for note in told if note.key != HERE_WITH_EFFECT)
+    warnings = limits_count(told)
     if trace is None and deployment.workload.trace is not None:
         trace = _read(Path(deployment.workload.trace), reading)
     with told_of_compiling(), _progress(language(ctx)) as progress:
