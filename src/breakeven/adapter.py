@@ -1,0 +1,102 @@
+"""What an engine adapter is: which of an engine's metrics tell which quantity, from which version on, in which unit, and what it hides."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from breakeven.messages import Message
+
+Kind = Literal["counter", "gauge", "histogram", "info"]
+QUANTITIES: Mapping[str, Kind] = {
+    "running": "gauge",  # sequences in the running batch
+    "waiting": "gauge",
+    "swapped": "gauge",
+    "kv_usage": "gauge",  # share, 0 to 1
+    "kv_used_tokens": "gauge",
+    "kv_total_tokens": "gauge",
+    "decode_context_tokens": "gauge",  # Σ cached tokens of the sequences that decode
+    "hit_rate_gauge": "gauge",  # of the engine's last window
+    "accept_length_gauge": "gauge",  # bonus token included
+    "accept_rate_gauge": "gauge",  # accepted over drafted
+    "busy_per_step": "gauge",  # sequences per step since the engine started
+    "prompt_tokens": "counter",  # logical: cached ones among them
+    "prompt_tokens_computed": "counter",
+    "prompt_tokens_cached": "counter",
+    "output_tokens": "counter",
+    "requests_finished": "counter",
+    "requests_failed": "counter",
+    "preemptions": "counter",
+    "prefix_queries": "counter",  # tokens looked up
+    "prefix_hits": "counter",  # tokens found
+    "steps": "counter",  # forward passes of the whole batch
+    "prompt_seconds": "counter",
+    "decode_seconds": "counter",  # summed over sequences
+    "drafts": "counter",  # rounds that drafted
+    "draft_tokens": "counter",
+    "accepted_tokens": "counter",
+    "accepted_at": "counter",  # split by position from 0
+    "ttft": "histogram",  # seconds
+    "itl": "histogram",  # seconds between outputs of a sequence
+    "tpot": "histogram",  # seconds per token of a request, amortised
+    "e2e": "histogram",
+    "queue": "histogram",
+    "prefill_time": "histogram",
+    "decode_time": "histogram",
+    "step_tokens": "histogram",  # tokens of a step, prompt tokens among them
+    "step_time": "histogram",
+    "input_tokens": "histogram",  # of finished requests
+    "generated_tokens": "histogram",
+    "cache_config": "info",
+    "model_config": "info",
+    "device_dram_active": "gauge",
+    "device_tensor_active": "gauge",
+    "device_memory_used_bytes": "gauge",
+}
+"""Every quantity that an engine may tell, and how it is counted. SI units; shares from 0 to 1."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Alias:
+    """One name of a quantity on a page."""
+
+    family: str
+    """The metric's name without ``_total``, ``_sum``, ``_count`` and ``_bucket``, e.g. ``vllm:num_requests_running``."""
+    scale: float = 1.0
+    """Times the value on the page is the quantity in SI units."""
+    where: Mapping[str, str] = field(default_factory=dict)
+    """Labels a sample must carry to be counted."""
+    split: str = ""
+    """The label that splits the quantity (``position``, ``finished_reason``); kept, and not summed over."""
+    since: str = ""
+    before: str = ""
+    """First version that has it, and the first that has not (empty: always)."""
+    sense: str = ""
+    """What exactly it is, as a key of ``locale/*/adapter.toml`` (when a TTFT begins, what an ITL lies between, what is double-counted)."""
+    biased: bool = False
+    """Whether it is known to count wrongly in some version; ``sense`` says how. Taken only where nothing better is there."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NotExposed:
+    """A quantity that an engine does not tell, and what to do instead."""
+
+    quantity: str
+    instead: Message
+
+
+@dataclass(frozen=True, kw_only=True)
+class Adapter:
+    """One engine's page: a file of ``adapters/`` has it as ``ADAPTER``."""
+
+    engine: str
+    """The engine's name in the catalogue (``vllm``); of a router or of a device's exporter: empty."""
+    role: Literal["engine", "router", "device"] = "engine"
+    prefixes: tuple[str, ...]
+    """What its families begin with; a line that begins with none of any adapter's is dropped before it is parsed."""
+    quantities: Mapping[str, tuple[Alias, ...]]
+    """Key of ``QUANTITIES`` to its names, the best first: the first that is on the page is taken, and said."""
+    rank_labels: tuple[str, ...] = ()
+    """Labels that tell ranks or replicas apart (``engine``, ``dp_rank``); all other labels but these and ``split`` are summed over."""
+    not_exposed: tuple[NotExposed, ...] = ()

@@ -1,0 +1,1 @@
+"""What this machine reaches: memory bandwidth, matrix rate, links."""

@@ -1,0 +1,131 @@
+"""What was observed of a running engine, as it is kept (schema ``breakeven.evidence/1``): an operating point, and how it is known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+EVIDENCE_SCHEMA: Final = "breakeven.evidence/1"
+Sure = Literal["counted", "derived", "sampled", "since_start"]
+"""Counters over the window; counters by a law (Little's); gauges at the moments of reading; counters since the engine started."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure:
+    """One measured number."""
+
+    value: float
+    sure: Sure
+    how: str
+    """Which estimator: a key of ``locale/*/observe.toml``."""
+    metrics: tuple[str, ...] = ()
+    """The metrics it was made of, by their names on the page."""
+    low: float | None = None
+    high: float | None = None
+    """90 % interval, or the range of the estimators that could be made, where more than one could."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quantiles:
+    """Latencies from a histogram, straight inside its buckets."""
+
+    mean: float
+    count: float
+    p50: float | None = None
+    p90: float | None = None
+    p95: float | None = None
+    p99: float | None = None
+    """None: beyond the last bucket that is bounded."""
+    metric: str = ""
+    sense: str = ""
+    """What this metric calls by that name: a key of ``locale/*/adapter.toml``."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Levels:
+    """A level over time: its values and the share of the time at each (rising; shares add up to 1)."""
+
+    values: tuple[float, ...]
+    shares: tuple[float, ...]
+    sure: Sure
+    metric: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Said:
+    """A sentence kept as data: its key in the catalogue and its values as text or numbers."""
+
+    key: str
+    values: Mapping[str, str | float | int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Windowed:
+    """The load over time: equal windows in order, where the observation is long enough."""
+
+    window_s: float
+    requests: tuple[float, ...]
+    output_tokens: tuple[float, ...]
+    running: tuple[float, ...] = ()
+    """Mean sequences running in each."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Told:
+    """What the engine says of itself: every value is measured."""
+
+    engine: str
+    version: str = ""
+    model: str = ""
+    settings: Mapping[str, str | float | int | bool] = field(default_factory=dict)
+    """Fields of ``Engine`` by their names, as a deployment file would hold them."""
+    speculative: Mapping[str, str | float | int | bool] = field(default_factory=dict)
+    kv_tokens: int | None = None
+    device: str = ""
+    """Name in the catalogue of devices, where the device could be read."""
+    devices: int | None = None
+    sources: Mapping[str, str] = field(default_factory=dict)
+    """Which endpoint or tool told each of them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """An observation."""
+
+    schema: str = EVIDENCE_SCHEMA
+    breakeven: str
+    """Version of the program."""
+    source: Literal["live", "history"]
+    target: str
+    """Address of the server, without user, password and query."""
+    start: str
+    end: str
+    """ISO 8601, UTC."""
+    seconds: float
+    readings: int
+    missed: int = 0
+    every_s: float
+    replicas: int = 1
+    ranks: int = 1
+    """Of each replica."""
+    told: Told
+    figures: Mapping[str, Figure] = field(default_factory=dict)
+    """``effective_batch``, ``step_s``, ``output_tokens_per_s``, ``input_tokens_per_s``, ``request_rate_per_s``, ``input_tokens``,
+    ``output_tokens``, ``context_tokens``, ``kv_usage``, ``prefix_hit_rate``, ``acceptance_length``, ``acceptance_rate``,
+    ``preemptions_per_s``, ``tpot_s``, ``ttft_s``, ``mbu``, ``mfu``, ``kv_share`` …"""
+    acceptance_cumulative: tuple[float, ...] = ()
+    """Share of rounds in which the drafted position was accepted, from the first."""
+    counts: Mapping[str, float] = field(default_factory=dict)
+    """What counters rose by in the window, by quantity: exact."""
+    levels: Mapping[str, Levels] = field(default_factory=dict)
+    """``running``, ``waiting``, ``kv_usage``."""
+    latencies: Mapping[str, Quantiles] = field(default_factory=dict)
+    """``ttft``, ``itl``, ``tpot``, ``e2e``, ``queue``."""
+    windows: Windowed | None = None
+    checks: tuple[Said, ...] = ()
+    """Self-checks that were made (Little's law) and how they came out."""
+    warnings: tuple[Said, ...] = ()
+    """Contradictions, resets, lost readings, aliased gauges, biased counters."""
+    missing: tuple[Said, ...] = ()
+    """Quantities that this engine does not tell, and what to do instead."""
