@@ -1,0 +1,1 @@
+"""The use cases about running engines, one function each: observe, and load that was asked for."""
