@@ -75,7 +75,7 @@ def calibrate(paths: Sequence[Path], stated: Stated, *, ship: str | None = None)
     sigma = lever_errors(levers) if ship is not None and levers is not None else {}
     made = Made(
         command=_command(paths, stated, ship),
-        date=_today(),
+        date=today(),
         breakeven=version("breakeven"),
         rows=len(used),
         groups=len({row.group for row in used}),
@@ -124,7 +124,7 @@ def _command(paths: Sequence[Path], stated: Stated, ship: str | None) -> str:
     return shlex.join([*words, *(word for name, value in said.items() if value for word in (name, value))])
 
 
-def _today() -> str:
+def today() -> str:
     """The day, or that of SOURCE_DATE_EPOCH, by which the same rows give the same bytes on any day."""
     epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
     now = datetime.fromtimestamp(int(epoch), UTC) if epoch.isdecimal() else datetime.now(UTC)
