@@ -28,7 +28,7 @@ def _lines(probed: Probed, date: str) -> Iterator[str]:
     backend = probed.backend
     how = f"breakeven calibrate --probe, {date}, {', '.join(f'{name} {version}' for name, version in backend.libraries.items())}"
     link = probed.best("link")
-    yield f"# What this machine reached on {date}, not what a sheet says. Give its folder with --catalog; the load it was under is in the notes."
+    yield f"# What this machine reached on {date}, not what a sheet says. Give its folder with --catalog; the notes tell its load."
     yield f"title = {_text(f'{backend.device}, probed')}"
     yield f"vendor = {_text(backend.vendor)}"
     if backend.compute_capability:
