@@ -41,7 +41,7 @@ def _outcomes(record: Record, e: Evidence) -> Iterator[Outcome]:
     batch = _value(e, "batch_in_step") or _value(e, "effective_batch")
     if rounds > PLAIN:
         yield refused(record, "drafted", length=rounds, rate=-1.0)
-    elif step is None or batch is None or step <= 0 or batch <= 0:
+    elif step is None or batch is None:
         yield refused(record, "evidence_no_step")
     else:
         windows = list(_windows(record, e))
@@ -49,8 +49,9 @@ def _outcomes(record: Record, e: Evidence) -> Iterator[Outcome]:
 
 
 def _value(e: Evidence, name: str) -> float | None:
+    """A figure above 0; None where there is none."""
     found = e.figures.get(name)
-    return None if found is None else found.value
+    return None if found is None or not 0.0 < found.value < float("inf") else found.value
 
 
 def _windows(record: Record, e: Evidence) -> Iterator[Outcome]:
