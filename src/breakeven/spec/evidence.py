@@ -69,6 +69,8 @@ class Windowed:
     output_tokens: tuple[float, ...]
     running: tuple[float, ...] = ()
     """Mean sequences running in each."""
+    observed: tuple[float, ...] = ()
+    """Share of each between readings that are not too far apart; empty: all of all."""
 
 
 @dataclass(frozen=True, kw_only=True)
