@@ -45,9 +45,9 @@ class Stub:
 
 
 def matched(selector: str, labels: dict[str, str]) -> bool:
-    for name, sign, wanted in MATCHER.findall(selector):
+    for name, sign, quoted in MATCHER.findall(selector):
         value = labels.get(name, "")
-        wanted = wanted.replace('\\"', '"').replace("\\\\", "\\")
+        wanted = quoted.replace('\\"', '"').replace("\\\\", "\\")
         same = value == wanted if sign in ("=", "!=") else re.fullmatch(wanted, value) is not None
         if same != (sign in ("=", "=~")):
             return False

@@ -25,8 +25,8 @@ STEPS_S = (1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0, 120.0, 300.0)
 """Steps that are taken: the longest is how long a server repeats a value, so that no scraped target is overlooked."""
 UNTOLD_STEP_S = 15.0
 """The shortest where it is not known how often the engine was scraped."""
-READINGS = 5760
-"""A day at 15 s: a longer history is read in longer steps."""
+READINGS = 6000
+"""A day at 15 s, and an hour more: a longer history is read in longer steps."""
 LOOKBACK_S = 300.0
 """How long Prometheus repeats a series' last value (its default)."""
 
@@ -80,14 +80,26 @@ def parts(grid: Array, series: int) -> Iterator[Array]:
 
 def gathered(server: Server, query: str, grid: Array, series: int) -> Iterator[Stored]:
     """The series that a query gives over the grid, native histograms as their parts."""
+    whole = _in_parts(server, query, grid, series)
+    for key, one in whole.items():
+        try:
+            yield from _whole(dict(key), one)
+        except ValueError as error:
+            raise prometheus.misshapen(server, str(error)) from None
+
+
+def _in_parts(server: Server, query: str, grid: Array, series: int) -> dict[tuple[tuple[str, str], ...], _Gathered]:
     found: dict[tuple[tuple[str, str], ...], _Gathered] = {}
     step = grid[1] - grid[0]
     for part in parts(grid, series):
         asked = {"start": f"{part[0]:.3f}", "end": f"{part[-1]:.3f}", "step": f"{step:.3f}"}
-        for stream in prometheus.query_range(server, query=query, **asked):
-            _gather(found.setdefault(tuple(sorted(stream.metric.items())), _Gathered()), stream)
-    for key, one in found.items():
-        yield from _whole(dict(key), one)
+        streams = prometheus.query_range(server, query=query, **asked)
+        try:
+            for stream in streams:
+                _gather(found.setdefault(tuple(sorted(stream.metric.items())), _Gathered()), stream)
+        except ValueError as error:
+            raise prometheus.misshapen(server, str(error)) from None
+    return found
 
 
 def interval_of(server: Server, query: str, moments: Iterable[float]) -> float | None:

@@ -93,6 +93,15 @@ def query(server: Server, **asked: object) -> list[Stream]:
     return _ask(server, "query", asked, Matrix).result
 
 
+def misshapen(server: Server, reason: str) -> InputError:
+    """What is said of an answer that is JSON, and not of the API's form."""
+    return _misshapen(server.name, reason)
+
+
+def _misshapen(server: str, reason: str) -> InputError:
+    return InputError("prometheus_shape", server=server, reason=_short(reason))
+
+
 def warned(server: Server) -> tuple[Message, ...]:
     """What the server warned of, as notes of the reading."""
     return tuple(Message("history.warning", {"reason": _short(said)}) for said in dict.fromkeys(server.warnings[:MOST_WARNINGS]))
@@ -119,7 +128,7 @@ def _decoded(server: str, answer: Answer, shape: type[Shape]) -> _Reply[Shape]:
     try:
         found: Any = msgspec.json.decode(answer.body, type=_Reply[shape])  # type: ignore[valid-type]
     except msgspec.DecodeError as error:
-        raise InputError("prometheus_shape", server=server, reason=_short(str(error))) from None
+        raise _misshapen(server, str(error)) from None
     return found  # type: ignore[no-any-return]
 
 
