@@ -78,21 +78,6 @@ def size(raw: object, path: str) -> float:
     return value
 
 
-def duration(raw: object, path: str) -> float:
-    """Seconds, of a number or as Prometheus writes them.
-
-    >>> duration("90", "--for"), duration("1h30m", "--range"), duration("500ms", "--every")
-    (90.0, 5400.0, 0.5)
-    """
-    scales = {"ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0, "w": 604_800.0}
-    parts = re.findall(r"(\d{1,12}(?:\.\d{1,9})?)(ms|[smhdw])", raw) if isinstance(raw, str) else []
-    if parts and isinstance(raw, str) and "".join(map("".join, parts)) == raw.strip():
-        return positive(sum(float(count) * scales[unit] for count, unit in parts), path)
-    if isinstance(raw, str) and re.fullmatch(r"\s*[0-9.]+\s*", raw) is None:
-        raise InputError("not_a_duration", path=path, value=shown(raw))
-    return positive(raw, path)
-
-
 def optional_tokens(raw: object, path: str) -> int | None:
     """A count of tokens; ``auto`` and -1 leave it to the engine."""
     return None if raw in (None, "auto", "-1", -1) else tokens(raw, path)

@@ -1,9 +1,10 @@
-"""Options of an observation that need more than a line: which part of a metrics history, and where to republish."""
+"""The options that say which part of a metrics history is read instead of a running engine."""
 
 # No `from __future__ import annotations`: typer reads the annotations of a verb.
 from typing import TYPE_CHECKING, Annotated
 
 from breakeven.errors import InputError
+from breakeven.observe_options import duration
 from breakeven.verb import option
 
 if TYPE_CHECKING:
@@ -15,6 +16,8 @@ Span = Annotated[str | None, option("--range", metavar="DURATION")]
 End = Annotated[str | None, option("--end", metavar="TIME")]
 Step = Annotated[str | None, option("--step", metavar="DURATION")]
 DAY = "24h"
+SHORTEST_S, LONGEST_S = 1.0, 366 * 86_400.0
+SHORTEST_STEP_S, LONGEST_STEP_S = 0.1, 86_400.0
 AHEAD_S = 60.0
 """Clocks differ: an end that lies ahead by less is now."""
 
@@ -24,19 +27,18 @@ def stored(match: str | None, span: str | None, end: str | None, step: str | Non
     from time import time
 
     from breakeven.observation.history import Asked, matchers
-    from breakeven.origin import values
 
     now = time()
     until = now if end is None else moment(end)
     if until > now + AHEAD_S:
-        raise InputError("history_ahead", value=values.shown(end))
+        raise InputError("history_ahead", value=(end or "")[:40])
     chosen = match or "{}"
     matchers(chosen)
     return Asked(
         match=chosen,
-        start_s=until - values.duration(span or DAY, "--range"),
+        start_s=until - duration(span or DAY, "--range", SHORTEST_S, LONGEST_S),
         end_s=until,
-        step_s=None if step is None else values.duration(step, "--step"),
+        step_s=None if step is None else duration(step, "--step", SHORTEST_STEP_S, LONGEST_STEP_S),
     )
 
 
