@@ -20,7 +20,17 @@ if TYPE_CHECKING:
 LAST_S = 60.0
 """The sliding window of the view."""
 TOLD_EVERY_S = 30.0
-FIGURES = ("effective_batch", "output_tokens_per_s", "input_tokens_per_s", "step_s", "tpot_s", "ttft_s", "kv_usage", "prefix_hit_rate", "mbu")
+FIGURES = (
+    "effective_batch",
+    "output_tokens_per_s",
+    "input_tokens_per_s",
+    "step_s",
+    "tpot_s",
+    "ttft_s",
+    "kv_usage",
+    "prefix_hit_rate",
+    "mbu",
+)
 """What a plain line has, where it is known."""
 
 

@@ -3,7 +3,7 @@
 # No `from __future__ import annotations`: typer reads the annotations of a verb.
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -91,5 +91,3 @@ def place_for(out: str | None) -> Path | None:
     except OSError as error:
         raise InputError("cannot_write", path=str(path), reason=error.strerror or "") from None
     return path
-
-

@@ -29,7 +29,7 @@ def observe(
     every: Every = "2s",
     header: Header = None,
     model_name: ModelName = None,
-    out: EvidenceOut = None,
+    evidence_out: EvidenceOut = None,
     watch: Watch = False,
     seed: Seed = "0",
     verbose: Verbose = False,
@@ -45,7 +45,7 @@ def observe(
     addresses, file = split(urls, deployed["file"])
     described = {**deployed, "file": file}
     for_s, every_s = schedule(for_ or (WATCHED_FOR if watch else FOR), every)
-    path = place_for(out)
+    path = place_for(evidence_out)
     targets = live.targets_of(addresses, headers=headers(header), engine=deployed["flags"].get("engine"), model_name=model_name)
     known = live.described(described) if _is_described(described) else None
     with _seen(ctx, targets, known, (for_s, every_s), watch) as seen:
