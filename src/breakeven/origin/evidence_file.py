@@ -90,7 +90,9 @@ def _numbers(e: Evidence) -> Iterator[tuple[str, float, float]]:
     for name, figure in e.figures.items():
         high = 1.0 + 1e-9 if name in SHARES else most
         ends = (figure.value, figure.low, figure.high)
-        yield from ((f"figures.{shown(name)}", value, high if place == 0 else most) for place, value in enumerate(ends) if value is not None)
+        yield from (
+            (f"figures.{shown(name)}", value, high if place == 0 else most) for place, value in enumerate(ends) if value is not None
+        )
     yield from ((f"acceptance_cumulative[{place}]", value, 1.0 + 1e-9) for place, value in enumerate(e.acceptance_cumulative))
     yield from ((f"counts.{shown(name)}", value, most) for name, value in e.counts.items())
     for name, level in e.levels.items():

@@ -48,7 +48,11 @@ def read(pages: Pages) -> Telling:
 
 
 def _switches(given: Mapping[str, object]) -> dict[str, Scalar]:
-    radix, graphs, chunk = switch(given.get("disable_radix_cache")), switch(given.get("disable_cuda_graph")), given.get("chunked_prefill_size")
+    radix, graphs, chunk = (
+        switch(given.get("disable_radix_cache")),
+        switch(given.get("disable_cuda_graph")),
+        given.get("chunked_prefill_size"),
+    )
     found: dict[str, Scalar] = {} if radix is None else {"enable_prefix_caching": not radix}
     found |= {} if graphs is None else {"enforce_eager": graphs}
     size = whole(chunk)

@@ -113,9 +113,15 @@ def _of_line(line: str) -> Telling:
     except BreakevenError:
         return Telling()
     settings: dict[str, Scalar] = {name: value for name, value in log.settings.items() if isinstance(value, (str, int, float))}
-    speculative = {} if log.speculative is None else kept({
-        "method": log.speculative.method,
-        "model": log.speculative.model,
-        "num_speculative_tokens": log.speculative.num_speculative_tokens,
-    })
+    speculative = (
+        {}
+        if log.speculative is None
+        else kept(
+            {
+                "method": log.speculative.method,
+                "model": log.speculative.model,
+                "num_speculative_tokens": log.speculative.num_speculative_tokens,
+            }
+        )
+    )
     return Telling(model=log.model or "", settings=settings, speculative=speculative)
