@@ -14,10 +14,9 @@ def checklist(d: Deployment, kv_share: float) -> tuple[CheckItem, ...]:
     batch = any(d.provenance.get(f"workload.{name}") == "measured" for name in ("batch", "concurrency"))
     observed = seen is not None and seen.effective_batch is not None
     hits = d.workload.prefix_hit_rate is not None
+    how = "observed" if observed else "measured" if batch else "predicted"
     return (
-        _item(
-            "effective_batch_measured", batch or observed, "observed" if observed else "measured" if batch else "predicted", **_seen(seen)
-        ),
+        _item("effective_batch_measured", batch or observed, how, **_seen(seen)),
         _item("kv_share_computed", True, "computed", share=kv_share),
         _item("prefix_hit_rate_known", hits, _how(d, "prefix_hit_rate") if hits else "unknown"),
         _acceptance_and_step(d),
