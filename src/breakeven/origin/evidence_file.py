@@ -85,21 +85,18 @@ def _refuse_unknown(raw: object, known: object, where: str) -> None:
 
 def _numbers(e: Evidence) -> Iterator[tuple[str, float, float]]:
     """Every number with the most that it may be."""
-    most = float("inf")
+    most, part = float("inf"), 1.0 + 1e-9
     yield from ((name, float(getattr(e, name)), most) for name in ("seconds", "readings", "missed", "every_s", "replicas", "ranks"))
     for name, figure in e.figures.items():
-        high = 1.0 + 1e-9 if name in SHARES else most
-        ends = (figure.value, figure.low, figure.high)
-        yield from (
-            (f"figures.{shown(name)}", value, high if place == 0 else most) for place, value in enumerate(ends) if value is not None
-        )
-    yield from ((f"acceptance_cumulative[{place}]", value, 1.0 + 1e-9) for place, value in enumerate(e.acceptance_cumulative))
+        yield f"figures.{shown(name)}", figure.value, part if name in SHARES else most
+        yield from ((f"figures.{shown(name)}", end, most) for end in (figure.low, figure.high) if end is not None)
+    yield from ((f"acceptance_cumulative[{place}]", value, part) for place, value in enumerate(e.acceptance_cumulative))
     yield from ((f"counts.{shown(name)}", value, most) for name, value in e.counts.items())
     for name, level in e.levels.items():
         yield from ((f"levels.{shown(name)}.values", value, most) for value in level.values)
-        yield from ((f"levels.{shown(name)}.shares", value, 1.0 + 1e-9) for value in level.shares)
+        yield from ((f"levels.{shown(name)}.shares", value, part) for value in level.shares)
     for name, latency in e.latencies.items():
-        ends = (latency.mean, latency.count, latency.p50, latency.p90, latency.p95, latency.p99)
+        ends: tuple[float | None, ...] = (latency.mean, latency.count, latency.p50, latency.p90, latency.p95, latency.p99)
         yield from ((f"latencies.{shown(name)}", value, most) for value in ends if value is not None)
     if e.windows is not None:
         yield "windows.window_s", e.windows.window_s, most

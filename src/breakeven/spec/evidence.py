@@ -96,7 +96,7 @@ class Told:
     """Devices in the machine, where not all of them need be this server's."""
     sources: Mapping[str, str] = field(default_factory=dict)
     """Which endpoint or tool told each of them."""
-    silent: Mapping[str, str] = field(default_factory=dict)
+    silent: Mapping[str, Said] = field(default_factory=dict)
     """Endpoint or tool that was asked and told nothing, and why."""
 
 

@@ -7,14 +7,7 @@ from breakeven.observation.telling import Pages, Telling, first, kept, listed, m
 MODELS, VERSION = "/v1/models", "/version"
 PATHS = (MODELS, VERSION)
 LABELS = "config_info"
-METHODS = {
-    "eagle": "eagle",
-    "eagle3": "eagle3",
-    "mtp": "mtp",
-    "ngram": "ngram",
-    "draft_target": "draft_model",
-    "drafttarget": "draft_model",
-}
+METHODS = {name: name for name in ("eagle", "eagle3", "mtp", "ngram")} | dict.fromkeys(("draft_target", "drafttarget"), "draft_model")
 
 
 def read(pages: Pages) -> Telling:
@@ -45,12 +38,12 @@ def read(pages: Pages) -> Telling:
         kv_tokens=None if blocks is None or size is None else blocks * size,
         device=text(label.get("gpu_type")),
         devices=whole(label.get("gpu_count")),
-        sources={
-            **said_by(LABELS, (*settings, "device", "devices")),
-            "model": LABELS if label.get("model") else MODELS,
-            "version": VERSION,
-        },
+        sources={**said_by(LABELS, (*settings, "device", "devices", "model")), **_asked(label)},
     )
+
+
+def _asked(label: dict[str, str]) -> dict[str, str]:
+    return {"version": VERSION} if label.get("model") else {"version": VERSION, "model": MODELS}
 
 
 def _speculative(label: dict[str, str]) -> dict[str, str | float | int | bool]:
