@@ -115,10 +115,10 @@ def _parts(url: str) -> SplitResult:
         port = parts.port
     except ValueError:
         raise InputError("endpoint_address") from None
-    if SEALED.search(full) is not None or not parts.hostname or port == 0:
-        raise InputError("endpoint_address")
     if parts.scheme not in SCHEMES:
         raise InputError("endpoint_scheme", scheme=parts.scheme)
+    if SEALED.search(full) is not None or not parts.hostname or port == 0:
+        raise InputError("endpoint_address")
     if "@" in f"{parts.path}{parts.query}{parts.fragment}":
         raise InputError("endpoint_at_sign")
     return parts
@@ -249,7 +249,8 @@ def _body(asked: Asked, response: HTTPResponse, connection: Connection, most_byt
     try:
         while len(body) <= most_bytes and (piece := response.read(PIECE_BYTES)):
             body += piece if unpack is None else unpack.decompress(piece, most_bytes + 1 - len(body))
-        if unpack is not None and len(body) <= most_bytes and not unpack.eof:
+        # Of a body that is cut short `http.client` returns what there was.
+        if len(body) <= most_bytes and not connection.overflowed and (response.length or (unpack is not None and not unpack.eof)):
             raise UnreachableError("endpoint_closed", target=asked.shown)
     except IncompleteRead:
         if not connection.overflowed:
