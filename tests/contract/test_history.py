@@ -159,10 +159,11 @@ def test_a_renamed_metric_goes_on_under_its_new_name() -> None:
     base = at()[0]
     half = len(base.times) // 2
     old = Kept(labels={**base.labels, "__name__": "vllm:gpu_cache_usage_perc"}, times=base.times[:half], values=base.values[:half] / 100)
-    new = Kept(labels={**base.labels, "__name__": "vllm:kv_cache_usage_perc"}, times=base.times[half:], values=base.values[half:] / 100)
+    name = {"__name__": "vllm:kv_cache_usage_perc"}
+    new = Kept(labels={**base.labels, **name}, times=base.times[half:], values=base.values[half:] / 100, stale_s=BASE + DAY)
     usage = [s for s in read(Stub([*at(), old, new])).series if s.quantity == "kv_usage"]
     assert sum(len(s.times) for s in usage) == 5760
-    both = Kept(labels=old.labels, times=base.times, values=base.values / 100)
+    both = Kept(labels=old.labels, times=base.times, values=base.values / 100, stale_s=BASE + DAY)
     double = [s for s in read(Stub([*at(), both, new])).series if s.quantity == "kv_usage"]
     assert sum(len(s.times) for s in double) == 5760
 
@@ -208,3 +209,24 @@ def test_a_long_history_of_many_series_is_read_in_longer_steps() -> None:
     kept = [s for n in range(40) for s in engine(f"10.0.0.{n}:8000", start=BASE, end=BASE + DAY, every=300.0)]
     timeline = read(Stub(kept), start=BASE - 29 * DAY)
     assert timeline.every_s == 300.0 and timeline.readings == 288
+
+
+def test_a_router_beside_its_engines_is_left_out_and_said() -> None:
+    base = at()[0]
+    router = {"__name__": "vllm:healthy_pods_total", "instance": "router:8001", "job": "vllm"}
+    running = {**router, "__name__": "vllm:num_requests_running", "server": "http://10.0.0.1:8000"}
+    kept = [*at(), *(Kept(labels=labels, times=base.times, values=base.values) for labels in (router, running))]
+    timeline = read(Stub(kept))
+    assert keys(timeline) == ["history.others"] and {s.source for s in timeline.series} == {"10.0.0.1:8000"}
+
+
+def test_what_follows_from_two_metrics_is_made_over_time() -> None:
+    base = at()[0]
+    labels = {"instance": "a:8080", "job": "llama"}
+
+    def kept(name: str, values: np.ndarray) -> Kept:
+        return Kept(labels={"__name__": f"llamacpp:{name}", **labels}, times=base.times, values=values)
+
+    count = np.arange(len(base.times)) + 1.0
+    timeline = read(Stub([kept("n_busy_slots_per_decode", np.full(len(count), 3.0)), kept("n_decode_total", count)]), match="{}")
+    assert one(timeline, "busy_sequence_steps").values[-1] == 3.0 * count[-1]

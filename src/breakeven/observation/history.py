@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from breakeven.errors import InputError
+from breakeven.exposition.whose import chosen, on_page
 from breakeven.messages import Message
 from breakeven.observation import matrix, page, prometheus
 from breakeven.observation.prometheus import Server
@@ -81,49 +82,65 @@ def _look(server: Server, asked: Asked) -> _Found:
     inner = matchers(asked.match)
     span = {"start": f"{asked.start_s:.3f}", "end": f"{asked.end_s:.3f}"}
     names = prometheus.label_values(server, "__name__", match=f"{{{inner}}}" if inner else '{__name__!=""}', **span)
-    adapters = _adapters(server, asked, names)
-    wanted = sorted(name for name in names if any(place.adapter in adapters for place in places_of(name)))
-    labels: list[dict[str, str]] = []
+    if not names:
+        raise InputError("history_empty", server=server.name, match=asked.match)
+    telling = set(page.families())
+    wanted = sorted(name for name in names if name in telling or places_of(name))
+    labels: list[Mapping[str, str]] = []
     for some in matrix.groups(wanted):
         labels += prometheus.series(server, match=matrix.selector(some, inner), limit=MOST_SERIES + 1, **span)
         if len(labels) > MOST_SERIES:
             raise InputError("history_series", server=server.name, most=MOST_SERIES)
-    return _of_one_model(server, asked, adapters, inner, labels)
-
-
-def _adapters(server: Server, asked: Asked, names: Sequence[str]) -> tuple[str, ...]:
-    """The adapter of the engine whose names are there, and those of devices."""
-    there = set(names)
-    read = {place.adapter for name in names for place in places_of(name)}
-    mine = [name for name in sorted(read) if not (marks := page.adapter(name).marks) or there.intersection(marks)]
-    engines = [name for name in mine if page.adapter(name).role == "engine"]
-    if len(engines) > 1:
-        raise InputError("history_engines", names=", ".join(engines), match=asked.match)
-    if not names:
-        raise InputError("history_empty", server=server.name, match=asked.match)
-    if not engines:
-        raise InputError("history_unknown", match=asked.match, names=", ".join(sorted(names)[:5]), count=len(names))
-    return (*engines, *(name for name in mine if page.adapter(name).role == "device"))
-
-
-def _of_one_model(server: Server, asked: Asked, adapters: tuple[str, ...], inner: str, labels: Sequence[Mapping[str, str]]) -> _Found:
-    notes: list[Message] = []
     copies = twins(labels)
-    if copies is not None:
-        name, kept = copies
-        labels = [one for one in labels if one.get(name, kept) == kept]
-        inner = ", ".join(part for part in (inner, f'{name}=~"{re.escape(kept)}|"') if part)
-        notes.append(Message("history.twins", {"label": name, "kept": kept}))
-    if not labels:
-        raise InputError("history_empty", server=server.name, match=asked.match)
-    engine = page.adapter(adapters[0])
-    models = sorted({name for one in labels if (name := own(one).get(engine.model_label, ""))})
+    if copies is None:
+        return _of_one_model(asked, names, inner, labels)
+    name, kept = copies
+    inner = ", ".join(part for part in (inner, f'{name}=~"{re.escape(kept)}|"') if part)
+    note = Message("history.twins", {"label": name, "kept": kept})
+    return _of_one_model(asked, names, inner, [one for one in labels if one.get(name, kept) == kept], note)
+
+
+def _of_one_model(asked: Asked, names: Sequence[str], inner: str, labels: Sequence[Mapping[str, str]], *notes: Message) -> _Found:
+    """What is of one engine and one model, and of devices; other servers' metrics are left out, and that is said."""
+    whose = _whose(labels)
+    engine = _engine(asked, names, set(whose.values()))
+    kept = {key for key, name in whose.items() if name == engine or page.adapter(name).role == "device"}
+    others = sorted({name for key, name in whose.items() if key not in kept})
+    labels = [one for one in labels if where(one) in kept]
+    label = page.adapter(engine).model_label
+    models = sorted({name for one in labels if whose[where(one)] == engine and (name := own(one).get(label, ""))})
     if len(models) > 1:
-        raise InputError("history_models", count=len(models), names=", ".join(models[:8]), label=engine.model_label, match=asked.match)
+        raise InputError("history_models", count=len(models), names=", ".join(models[:8]), label=label, match=asked.match)
     sources = replicas(labels)
+    said = [*notes]
+    if others:
+        said.append(Message("history.others", {"names": ", ".join(others), "count": len(whose) - len(kept)}))
+    if page.adapter(engine).role == "router":
+        said.append(Message("history.router", {"name": engine}))
     if any(not any(key) for key in sources):
-        notes.append(Message("history.no_instance"))
-    return _Found(engine=engine.engine, adapters=adapters, inner=inner, labels=labels, sources=sources, notes=tuple(notes))
+        said.append(Message("history.no_instance"))
+    adapters = (engine, *sorted({whose[key] for key in kept} - {engine}))
+    return _Found(engine=page.adapter(engine).engine, adapters=adapters, inner=inner, labels=labels, sources=sources, notes=tuple(said))
+
+
+def _whose(labels: Sequence[Mapping[str, str]]) -> dict[tuple[str, ...], str]:
+    """The adapter of each place that series are from, by the names that it has; those whose names tell nothing are left out."""
+    names: dict[tuple[str, ...], set[str]] = {}
+    for one in labels:
+        names.setdefault(where(one), set()).update((one["__name__"], f"{one['__name__']}_count"))
+    found = {key: on_page(some) for key, some in names.items()}
+    return {key: chosen(some, None, "") for key, some in found.items() if some}
+
+
+def _engine(asked: Asked, names: Sequence[str], there: set[str]) -> str:
+    """The adapter to read with: of an engine, else of a router."""
+    for role in ("engine", "router"):
+        mine = sorted(name for name in there if page.adapter(name).role == role)
+        if len(mine) > 1:
+            raise InputError("history_engines", names=", ".join(mine), match=asked.match)
+        if mine:
+            return mine[0]
+    raise InputError("history_unknown", match=asked.match, names=", ".join(sorted(names)[:5]), count=len(names))
 
 
 def _clock_names(found: _Found) -> list[str]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from breakeven.adapter import AVERAGED, QUANTITIES
+from breakeven.exposition.derived import RULES, Rule
 from breakeven.observation import page
 from breakeven.observation.timeline import Part, Series
 from breakeven.stats import Array
@@ -93,7 +94,32 @@ def series_of(some: Iterable[Stored], adapters: Sequence[str], sources: Mapping[
                 s = piece.series
                 key = (s.quantity, s.source, place.adapter, piece.order, s.rank, s.split, s.part, s.le, *sorted(s.labels.items()))
                 groups.setdefault(key, []).append(piece)
-    return tuple(_best([_one(group) for group in groups.values()]))
+    return with_derived(tuple(_best([_one(group) for group in groups.values()])))
+
+
+def with_derived(some: Sequence[Series]) -> tuple[Series, ...]:
+    """With what follows from two quantities of a rank, at the times both were read."""
+    plain = [one for one in some if not one.split and not one.part]
+    found = {(one.quantity, one.source, one.rank): one for one in plain}
+    told = {(one.quantity, one.source) for one in some}
+    made: list[Series] = []
+    for rule in RULES:
+        new = [
+            _derived(rule, first, second)
+            for (quantity, source, rank), first in found.items()
+            if quantity == rule.first and (rule.quantity, source) not in told
+            if (second := found.get((rule.second, source, rank))) is not None
+        ]
+        found |= {(one.quantity, one.source, one.rank): one for one in new}
+        told |= {(one.quantity, one.source) for one in new}
+        made += new
+    return (*some, *(one for one in made if one.times.size))
+
+
+def _derived(rule: Rule, first: Series, second: Series) -> Series:
+    times, here, there = np.intersect1d(first.times, second.times, return_indices=True)
+    values = np.asarray(rule.made(first.values[here], second.values[there]), dtype=float)
+    return replace(first, quantity=rule.quantity, times=times, values=values)
 
 
 def _piece(one: Stored, place: page.Place, sources: Mapping[tuple[str, ...], str]) -> _Piece | None:
