@@ -97,7 +97,7 @@ def _point(d: Deployment, plain: Deployment, seen: Deployment | None, evidence: 
         step_s=step,
         request_rate_per_s=_in_window(evidence, "request_rate_per_s"),
         output_tokens_per_s=_in_window(evidence, "output_tokens_per_s"),
-        mbu=None if batch is None or not tpot else _mbu(plain, evidence, batch, tpot, step),
+        mbu=None if batch is None or not tpot else _mbu(as_told(plain, evidence), evidence, batch, tpot, step),
         model_tpot_s=None if model is None or not model.fits else float(np.median(model.tpot_s)),
         differs=differs,
     )
