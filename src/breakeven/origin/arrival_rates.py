@@ -53,13 +53,13 @@ def arrival_rates(arrival_s: Array) -> ArrivalRates | None:
     of dispersion, which leaves the variance that Poisson arrivals at these rates would not explain.
     """
     counted = windows_of(arrival_s)
-    return None if counted is None else _grouped(*counted)
-
-
-def _grouped(found: Array, window: float) -> ArrivalRates | None:
-    windows = len(found)
-    if float(np.ptp(found)) == 0.0:
+    if counted is None or float(np.ptp(counted[0])) == 0.0:
         return None
+    return _grouped(*counted)
+
+
+def _grouped(found: Array, window: float) -> ArrivalRates:
+    windows = len(found)
     split = np.array_split(np.sort(found), min(GROUPS, windows))
     return ArrivalRates(
         factors=tuple(float(part.mean()) for part in split),
