@@ -39,7 +39,7 @@ def estimators(q: Quantities) -> tuple[Figure, ...]:
 
 def step_estimators(q: Quantities) -> tuple[Figure, ...]:
     """The batch in a step, given that there is one."""
-    return known((_chunks_per_step(q), _tokens_per_step(q), _busy_slots(q), _busy_gauge(q)))
+    return known((_counted_steps(q), _chunks_per_step(q), _tokens_per_step(q), _busy_slots(q), _busy_gauge(q)))
 
 
 def tokens_per_round(q: Quantities) -> float | None:
@@ -119,6 +119,12 @@ def _tokens_per_step(q: Quantities) -> Figure | None:
         return None
     value = batch_in_a_step(tokens, passes, tokens_per_round(q) or _told_length(q) or 1.0)
     return figure(value, "counted", "observed.how_tokens_per_step", (*q.metrics("output_tokens"), *metric))
+
+
+def _counted_steps(q: Quantities) -> Figure | None:
+    passes, metric = steps(q)
+    value = ratio(q.moved("busy_sequence_steps"), passes)
+    return figure(value, "counted", "observed.how_sequence_steps", (*q.metrics("busy_sequence_steps"), *metric))
 
 
 def _told_length(q: Quantities) -> float | None:

@@ -44,10 +44,13 @@ def warnings(q: Quantities) -> tuple[Said, ...]:
 
 
 def _adding_up(q: Quantities) -> Said | None:
-    whole, computed, cached = q.rise("prompt_tokens"), q.rise("prompt_tokens_computed"), q.rise("prompt_tokens_cached")
-    if not whole or computed is None or cached is None or abs(computed + cached - whole) <= ADDS_UP * whole:
+    whole, added = q.rise("prompt_tokens"), q.rise("prompt_tokens_by_source")
+    computed, cached = q.rise("prompt_tokens_computed"), q.rise("prompt_tokens_cached")
+    if added is None and computed is not None and cached is not None:
+        added = computed + cached
+    if not whole or added is None or abs(added - whole) <= ADDS_UP * whole:
         return None
-    return Said(key="observed.warn_sources", values={"whole": whole, "computed": computed, "cached": cached})
+    return Said(key="observed.warn_sources", values={"whole": whole, "added": added})
 
 
 def _twice(q: Quantities) -> Said | None:

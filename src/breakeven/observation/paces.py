@@ -34,7 +34,7 @@ def _latency(q: Quantities) -> Figure | None:
 
 def _busy_steps(q: Quantities) -> Figure | None:
     """Time that decoding takes, over steps: from the batch over time and the batch in a step, T·b/(steps·b_step)."""
-    passes, metric = batches.steps(q)
+    passes, metric = (None, ()) if q.has("itl") else batches.steps(q)
     over_time = next((one for one in batches.estimators(q) if one.sure == "derived"), None)
     in_step = next((one for one in batches.step_estimators(q) if one.sure == "counted"), None)
     if passes is None or over_time is None or in_step is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Literal
@@ -118,11 +119,15 @@ def _mean_levels(q: Quantities) -> dict[str, Figure]:
         if level is not None:
             one = figure(level.mean, "sampled", "observed.how_gauge", level.metrics, half=level.half_width)
             found |= {} if one is None else {name: one}
-    if "kv_usage" not in found:
-        used, pool = q.level("kv_used_tokens"), q.pool_tokens
-        one = None if used is None or not pool else figure(used.mean / pool, "sampled", "observed.how_kv_tokens", used.metrics)
-        found |= {} if one is None else {"kv_usage": one}
-    return found
+    return found | _usage_by_tokens(q) if "kv_usage" not in found else found
+
+
+def _usage_by_tokens(q: Quantities) -> dict[str, Figure]:
+    """Cache in use over the pool, where the engine tells tokens or blocks and no share."""
+    used, pool = lengths.used_tokens(q, None), q.pool_tokens
+    names = q.metrics("kv_used_tokens", "kv_used_blocks")
+    one = None if used is None or not pool else figure(used / pool, "sampled", "observed.how_kv_tokens", names)
+    return {} if one is None else {"kv_usage": one}
 
 
 def _counts(q: Quantities) -> dict[str, float]:
@@ -185,8 +190,9 @@ def _warnings(q: Quantities, estimators: Mapping[str, tuple[Figure, ...]]) -> tu
 def _resets(q: Quantities) -> list[Said]:
     every = [one for some in q.rises.values() for one in some]
     found = []
-    resets = {source: max(one.resets for one in every if one.series.source == source) for source in q.read_at if every}
-    for source, count in resets.items():
+    told = any(note.key.startswith("observe.note_restart") for note in q.timeline.notes)
+    for source in () if told else q.read_at:
+        count = max((one.resets for one in every if one.series.source == source), default=0)
         if count:
             found.append(Said(key="observed.warn_resets", values={"count": count, "who": source}))
     late = sorted({one.series.alias.family for one in every if one.late and one.total > 0.0})
@@ -210,10 +216,14 @@ def _aliased(q: Quantities, some: Sequence[Figure]) -> list[Said]:
 
 
 def _not_exposed(q: Quantities) -> list[Said]:
-    """What the engine does not tell, and what to do instead, as its adapter knows."""
+    """What the engine does not tell, and what to do instead, as its adapter knows; quantities of one advice together."""
     adapters: list[Adapter] = [registry.module("adapters", name).ADAPTER for name in registry.names("adapters")]
     own = [one for one in adapters if one.engine == q.timeline.engine and one.role == "engine" and one.engine]
-    return [said(hidden.instead) for one in own for hidden in one.not_exposed if not q.has(hidden.quantity)]
+    hidden: dict[str, tuple[Message, list[str]]] = {}
+    for one in (one for adapter in own for one in adapter.not_exposed if not q.has(one.quantity)):
+        quantities = hidden.setdefault(one.instead.key, (one.instead, []))[1]
+        quantities += [] if one.quantity in quantities else [one.quantity]
+    return [replace(found := said(instead), values={**found.values, "quantities": ", ".join(names)}) for instead, names in hidden.values()]
 
 
 def _ledgers_missing(found: Mapping[str, Figure], deployment: Deployment | None) -> list[Said]:

@@ -104,7 +104,7 @@ class Told:
 class Evidence:
     """An observation."""
 
-    schema: str = EVIDENCE_SCHEMA
+    schema: Literal["breakeven.evidence/1"] = EVIDENCE_SCHEMA
     breakeven: str
     """Version of the program."""
     source: Literal["live", "history"]
