@@ -100,6 +100,11 @@ class TestVllm:
         found = api.calibrate(tmp_path, hardware="l40s", engine="vllm 0.11.0")
         assert found.document.made.rows == 2 and [file.name for file in found.document.files] == ["run=0.json", "run=0.json"]
 
+    def test_a_recorded_file_of_a_busy_machine_is_one_of_survivors(self) -> None:
+        found = read_benchmark(Path(__file__).parent / "benchmarks" / "vllm_serve_recorded.json")
+        assert found is not None
+        assert "only 6 of 8 requests were served" in why(found.outcomes[0])
+
 
 class TestSglang:
     def test_chunks_under_speculation_are_no_steps(self, tmp_path: Path) -> None:
