@@ -16,6 +16,7 @@ from breakeven.measured.benchmark import Loop, Outcome
 from breakeven.measured.benchmark_files import read_benchmark
 from breakeven.measured.benchmarks.llama_bench import weight_format
 from breakeven.measured.step_forms import Reading
+from breakeven.measured.steps import Stated
 from breakeven.messages import text
 
 
@@ -245,3 +246,20 @@ def test_a_version_that_no_file_tells_is_not_made_up(tmp_path: Path) -> None:
     (tmp_path / "f").write_text(json.dumps(VLLM))
     found = api.calibrate(tmp_path / "f", hardware="l40s")
     assert {entry.version for entry in found.document.deployments} == {"main"}
+
+
+def test_a_backtest_answers_the_runs_of_a_benchmark_and_says_why_not(tmp_path: Path) -> None:
+    drafted = VLLM | {"spec_decode_acceptance_length": 2.8}
+    (tmp_path / "bench.jsonl").write_text(lines(VLLM, drafted))
+    (tmp_path / "llama.jsonl").write_text(lines(llama_bench(0, 128, 0, 2.0e9)))
+    found = api.backtest(tmp_path, draws=64, stated=Stated(model="llama-3.1-8b", device="l40s"))
+    assert [row.id for row in found.answered] == ["bench.jsonl:1", "llama.jsonl:1"]
+    assert [row.id for row in found.skipped] == ["bench.jsonl:2"]
+    assert all(row.tpot is not None and 0.5 < row.tpot.measured / row.tpot.predicted < 2.0 for row in found.answered)
+
+
+def test_a_backtest_that_leaves_groups_out_takes_benchmarks_too(tmp_path: Path) -> None:
+    (tmp_path / "bench.jsonl").write_text(lines(VLLM, VLLM | {"mean_tpot_ms": 31.0, "max_concurrency": 15}))
+    (tmp_path / "llama.jsonl").write_text(lines(llama_bench(0, 128, 0, 2.0e9)))
+    found = api.backtest(tmp_path, draws=16, leave_out="group", stated=Stated(model="llama-3.1-8b", device="l40s"))
+    assert len(found.answered) == 3

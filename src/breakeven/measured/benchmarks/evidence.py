@@ -73,10 +73,10 @@ def _windows(record: Record, e: Evidence) -> Iterator[Outcome]:
 
 
 def _row(record: Record, e: Evidence, place: str, batch: float, step_s: float, ttft_s: float | None) -> Outcome:
-    """A load with its lengths where they are known, since prompts run between its steps; else a step at its context."""
+    """A load with its lengths where they are known, since prompts run between its steps; else a step at its context. Of one rank."""
     where = f"{record.where}{place}"
     prompt, output, context = (_value(e, name) for name in ("input_tokens", "output_tokens", "context_tokens"))
-    named = _named(e)
+    named, batch = _named(e), batch / max(e.ranks, 1)
     if prompt and output and output >= 2:
         hits = _value(e, "prefix_hit_rate")
         loop = Loop(
