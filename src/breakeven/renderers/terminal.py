@@ -96,7 +96,10 @@ def _point(document: Document) -> Table:
     over_time = document.operating_point.batch_over_time
     spread = "" if isinstance(over_time, UnsetType) else f"\n{over_time.sentence}"
     said = glued(f"{document.operating_point.sentence}{spread}\n{figures}".rstrip())
-    return labels([(say("report.operating_point", document.language), said)], _label_width(document))
+    rows: list[tuple[str, str | Text]] = [(say("report.operating_point", document.language), said)]
+    if not isinstance(document.observed, UnsetType):
+        rows.append((say("report.observed", document.language), glued(document.observed.sentence)))
+    return labels(rows, _label_width(document))
 
 
 def _label_width(document: Document) -> int:
