@@ -9,6 +9,7 @@ import pytest
 
 from breakeven.adapter import QUANTITIES, Adapter, Alias, meaning
 from breakeven.catalog import names as catalogue_names
+from breakeven.exposition import table
 from breakeven.exposition.gathered import Reading
 from breakeven.exposition.page import Page, by_quantity, read
 from breakeven.exposition.places import adapter, families, places, sample_names
@@ -306,3 +307,8 @@ def test_a_device_beside_an_engine_is_read_with_it() -> None:
     assert (both.engine, both.role) == ("vllm", "engine")
     assert ("device_dram_active", "n1/0", "DCGM_FI_PROF_DRAM_ACTIVE") in readings(both)
     assert [isinstance(one, Reading) for one in both.readings]
+
+
+def test_the_page_of_all_names_is_as_the_adapters_are(root: Path) -> None:
+    assert (root / "docs/reference/metrics.md").read_text(encoding="utf-8") == table.page()
+    assert "计数有误" in table.page("zh")
