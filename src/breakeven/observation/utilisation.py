@@ -10,7 +10,7 @@ import numpy as np
 from breakeven.evaluator import Point, evaluate
 from breakeven.kernels import matmul_rate
 from breakeven.ledger import bandwidth, compute, prefill
-from breakeven.observation import batches
+from breakeven.observation import rounds
 from breakeven.observation.estimate import figure, ratio
 from breakeven.observation.lengths import prompt_tokens
 from breakeven.observation.quantities import Quantities
@@ -79,7 +79,7 @@ def _measured(found: Mapping[str, Figure]) -> Measured | None:
 
 def _with_prompts(q: Quantities, point: Point, step_at_peak_s: float, peak: float) -> Figure | None:
     """MFU over the window, idle time and prompts in it: (steps·FLOP + prompts·FLOP of a prompt)/(T·F)."""
-    passes, metric = batches.steps(q)
+    passes, metric = rounds.steps(q)
     if passes is None or not q.replica_seconds:
         return None
     share = ratio(passes * step_at_peak_s + prompt_flop(q, point) / peak, q.replica_seconds)
