@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from breakeven.errors import InputError
@@ -12,8 +13,10 @@ if TYPE_CHECKING:
     from breakeven.observation.scrape import Target
     from breakeven.observation.timeline import Timeline
     from breakeven.observation.window import Heard
+    from breakeven.probing.probe import Probed
     from breakeven.spec.deployment import Deployment
     from breakeven.spec.evidence import Evidence, Told
+    from breakeven.spec.hardware import Device
 
 FOR_S, EVERY_S = 60.0, 2.0
 UNTOLD = ("error.no_model", "error.no_hardware", "error.no_arrivals")
@@ -96,3 +99,23 @@ def with_ledgers(evidence: Evidence, timeline: Timeline, targets: Sequence[Targe
     except InputError as error:
         return replace(evidence, warnings=(*evidence.warnings, said(error.message)))
     return evidence_of(timeline, evidence.told, targets, deployment)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Probe:
+    """What a machine reached, and the device of the catalogue that it is held against."""
+
+    probed: Probed
+    device: Device | None
+
+
+def probe(hardware: str | None = None, *, catalog_dirs: Sequence[Path | str] = ()) -> Probe:
+    """Bandwidth and matrix rate of this machine: its accelerator where torch sees one, else its processor."""
+    from breakeven import catalog
+    from breakeven.probing.find import found_for
+    from breakeven.probing.machine import machine
+    from breakeven.probing.probe import probed
+
+    device = None if hardware is None else catalog.load("hardware", hardware, catalog.user_folders(catalog_dirs))
+    here = machine()
+    return Probe(probed=probed(found_for(device, here), here), device=device)

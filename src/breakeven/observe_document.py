@@ -14,8 +14,8 @@ class ObservePart(Struct, frozen=True, kw_only=True):
 
     title: str
     lines: list[str]
-    more: list[str] = []
-    """What is told on request: other estimators."""
+    full: list[str] = []
+    """The same with what else tells each figure, told on request; empty where nothing does."""
     heads: list[str] = []
     rows: list[list[str]] = []
     bars: list[tuple[float, str]] = []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rich.cells import cell_len
 from rich.console import RenderableType
 from rich.table import Table
 
@@ -15,7 +14,7 @@ from breakeven.observe_document import ObserveDocument, ObservePart
 BAR = 18
 WIDTHS = (None, 11, 11, 11, 18, 9)
 LABEL_WIDTH = 17
-NARROW = 60
+COMMAND_WIDTH = 76
 
 
 def blocks(document: ObserveDocument, verbose: bool) -> Iterator[RenderableType]:
@@ -41,7 +40,7 @@ def _part(part: ObservePart, verbose: bool) -> Iterator[RenderableType]:
         yield indented(_table(part))
         yield from (indented(glued(line, style=DIM)) for line in part.lines)
     else:
-        lines = [*part.lines, *(part.more if verbose else ())]
+        lines = part.full if verbose and part.full else part.lines
         yield labels([(part.title, glued("\n".join(lines)))], LABEL_WIDTH)
     yield glued("")
 
@@ -74,7 +73,7 @@ def _next(document: ObserveDocument) -> Iterator[RenderableType]:
         title = say("observed.part_next", document.language) if place == 0 else ""
         if why:
             yield labels([(title, glued(why))], LABEL_WIDTH)
-        yield indented(glued(folded(command, NARROW + cell_len(title))))
+        yield indented(glued(folded(command, COMMAND_WIDTH)))
 
 
 def markdown(document: ObserveDocument) -> Iterator[str]:

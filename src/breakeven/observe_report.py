@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+
+from msgspec.structs import replace
 
 from breakeven import observe_words as words
 from breakeven.catalog import engine_title
 from breakeven.compose import Language
-from breakeven.messages import say
+from breakeven.messages import Message, say, text
 from breakeven.observe_document import ObserveDocument, ObservePart
 from breakeven.spec.evidence import Evidence, Said
 
@@ -46,18 +48,28 @@ def _check(one: Said, failed: set[str], language: Language) -> str:
 
 
 def _batch(evidence: Evidence, language: Language) -> ObservePart:
-    lines = [told for name in ("effective_batch", "batch_in_step", "busy_share") for told in words.line(evidence, name, language)]
-    lines += [
+    names = ("effective_batch", "batch_in_step", "busy_share")
+    levels = [
         words.level_words(name, evidence.levels[name], language) for name in ("running", "waiting", "swapped") if _stood(evidence, name)
     ]
     if "running" in evidence.levels:
-        lines.append(say("observed.level_sampled", language, readings=evidence.readings, every=evidence.every_s))
+        levels.append(say("observed.level_sampled", language, readings=evidence.readings, every=evidence.every_s))
     if evidence.windows is not None and evidence.windows.running:
         running = evidence.windows.running
-        lines.append(say("observed.over_time", language, window=evidence.windows.window_s, most=max(running)))
-        lines.append(words.sparkline(running))
-    more = [told for name in ("effective_batch", "batch_in_step", "busy_share") for told in words.other_words(evidence, name, language)]
-    return ObservePart(title=say("observed.part_batch", language), lines=lines, more=more)
+        levels.append(say("observed.over_time", language, window=evidence.windows.window_s, most=max(running)))
+        levels.append(words.sparkline(running))
+    return _figures("batch", evidence, names, language, after=levels)
+
+
+def _figures(
+    part: str, evidence: Evidence, names: Sequence[str], language: Language, *, before: Sequence[str] = (), after: Sequence[str] = ()
+) -> ObservePart:
+    """A part of figures, each with its estimator, and with the others on request."""
+    return ObservePart(
+        title=text(Message(f"observed.part_{part}"), language),
+        lines=[*before, *words.lines(evidence, names, language), *after],
+        full=[*before, *words.lines(evidence, names, language, full=True), *after],
+    )
 
 
 def _stood(evidence: Evidence, name: str) -> bool:
@@ -68,12 +80,10 @@ def _stood(evidence: Evidence, name: str) -> bool:
 
 def _step(evidence: Evidence, language: Language) -> ObservePart:
     drafts = "acceptance_length" in evidence.figures
-    lines = [*words.line(evidence, "step_s", language, "round_s" if drafts else "step_s"), *words.line(evidence, "tpot_s", language)]
-    if drafts:
-        lines += words.line(evidence, "tokens_per_round", language)
-    lines += _rates(evidence, language)
-    more = [told for name in ("step_s", "tpot_s") for told in words.other_words(evidence, name, language)]
-    return ObservePart(title=say("observed.part_step", language), lines=lines, more=more)
+    names = ("step_s", "tpot_s", *(("tokens_per_round",) if drafts else ()))
+    part = _figures("step", evidence, names, language, after=[*_rates(evidence, language)])
+    told = [say("observed.step_is_round", language)] if drafts and "step_s" in evidence.figures else []
+    return replace(part, lines=[*part.lines, *told], full=[*part.full, *told])
 
 
 def _rates(evidence: Evidence, language: Language) -> Iterator[str]:
@@ -100,31 +110,26 @@ def _work(evidence: Evidence, language: Language) -> ObservePart:
         decoding = batch.value * evidence.replicas
         key = "observed.in_flight" if decoding < held.value else "observed.in_flight_all"
         lines.append(say(key, language, held=held.value, batch=decoding))
-    names = ("input_tokens", "output_tokens", "context_tokens")
-    lines += [told for name in names for told in words.line(evidence, name, language)]
-    more = [told for name in names for told in words.other_words(evidence, name, language)]
-    return ObservePart(title=say("observed.part_work", language), lines=lines, more=more)
+    return _figures("work", evidence, ("input_tokens", "output_tokens", "context_tokens"), language, before=lines)
 
 
 def _cache(evidence: Evidence, language: Language) -> ObservePart:
-    level = evidence.levels.get("kv_usage")
-    lines = [*words.line(evidence, "kv_usage", language)] if level is None else [words.level_words("kv_usage", level, language)]
-    lines += words.line(evidence, "prefix_hit_rate", language)
+    level, after = evidence.levels.get("kv_usage"), []
+    names = ("prefix_hit_rate",) if level is not None else ("kv_usage", "prefix_hit_rate")
+    before = [] if level is None else [words.level_words("kv_usage", level, language)]
     count, rate = evidence.counts.get("preemptions"), evidence.figures.get("preemptions_per_s")
     if count:
-        lines.append(say("observed.preemptions", language, count=count, rate=0.0 if rate is None else rate.value))
+        after.append(say("observed.preemptions", language, count=count, rate=0.0 if rate is None else rate.value))
     elif count is not None:
-        lines.append(say("observed.preemptions_none", language))
-    return ObservePart(
-        title=say("observed.part_cache", language), lines=lines, more=[*words.other_words(evidence, "prefix_hit_rate", language)]
-    )
+        after.append(say("observed.preemptions_none", language))
+    return _figures("cache", evidence, names, language, before=before, after=after)
 
 
 def _drafts(evidence: Evidence, language: Language) -> ObservePart:
     names = ("acceptance_length", "acceptance_rate", "draft_tokens_per_round", "drafted_share")
     if not evidence.figures.keys() & {"acceptance_length", "acceptance_rate"}:
         return ObservePart(title="", lines=[])
-    lines = [told for name in names for told in words.line(evidence, name, language)]
+    lines = words.lines(evidence, names, language)
     shares = evidence.acceptance_cumulative
     if shares:
         lines.append(say("observed.cumulative", language, shares=words.shares_words(shares)))

@@ -40,18 +40,21 @@ def figure_words(name: str, one: Figure, language: str) -> str:
     return say("observed.figure_between", language, low=write(one.low), high=write(one.high), **values)
 
 
-def line(evidence: Evidence, name: str, language: str, key: str | None = None) -> Iterator[str]:
-    """The line of a figure, if it is known."""
-    one = evidence.figures.get(name)
-    if one is not None:
-        yield text(Message(f"observed.{key or name}", {"figure": figure_words(name, one, language)}), language)
+def lines(evidence: Evidence, names: Sequence[str], language: str, *, full: bool = False) -> list[str]:
+    """The lines of the figures that are known; ``full`` adds to each what its other estimators give."""
+    found = []
+    for name in names:
+        one = evidence.figures.get(name)
+        if one is not None:
+            found.append(text(Message(f"observed.{name}", {"figure": figure_words(name, one, language)}), language))
+            found += others(evidence, name, language) if full else []
+    return found
 
 
-def other_words(evidence: Evidence, name: str, language: str) -> Iterator[str]:
+def others(evidence: Evidence, name: str, language: str) -> Iterator[str]:
     """What the other estimators of a figure give."""
-    write = WRITERS.get(name, number_text)
     for one in evidence.estimators.get(name, ())[1:]:
-        yield say("observed.other", language, value=write(one.value), how=how_words(one, language))
+        yield say("observed.other", language, figure=figure_words(name, one, language))
 
 
 def headline_words(evidence: Evidence, title: str, language: str) -> str:
@@ -87,6 +90,8 @@ def at_share(level: Levels, share: float) -> float:
 
 def level_words(name: str, level: Levels, language: str) -> str:
     """A level as its mean and its shares of the time."""
+    if level.values[-1] <= 0.0:
+        return text(Message(f"observed.level_{name}_none"), language)
     mean = float(np.dot(level.values, level.shares))
     idle = sum(share for value, share in zip(level.values, level.shares, strict=True) if value <= 0.0)
     values = {"mean": mean, "p10": at_share(level, 0.1), "p50": at_share(level, 0.5), "p90": at_share(level, 0.9)}

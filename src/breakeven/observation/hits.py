@@ -28,7 +28,8 @@ def _by_prompt_tokens(q: Quantities) -> Figure | None:
 
 
 def _by_lookups(q: Quantities) -> Figure | None:
-    names, how = q.metrics("prefix_hits", "prefix_queries"), "observed.how_hits_lookups"
+    names = q.metrics("prefix_hits", "prefix_queries")
+    how = "observed.how_hits_lookups_biased" if q.biased("prefix_hits") else "observed.how_hits_lookups"
     found = figure(ratio(q.rise("prefix_hits"), q.moved("prefix_queries")), "counted", how, names)
     return found or figure(ratio(q.total("prefix_hits"), q.total("prefix_queries") or None), "since_start", how, names)
 

@@ -44,9 +44,8 @@ def _busy_steps(q: Quantities) -> Figure | None:
 
 
 def _from_tpot(q: Quantities) -> Figure | None:
-    """TPOT·τ where the drafts are counted."""
-    each, rounds = q.mean("tpot"), q.moved("drafts")
-    length = 1.0 if rounds is None else 1.0 + (q.rise("accepted_tokens") or 0.0) / rounds
+    """TPOT·τ, over all rounds where the chunks are counted."""
+    each, length = q.mean("tpot"), batches.tokens_per_round(q) or batches.told_length(q) or 1.0
     return figure(None if each is None else each * length, "derived", "observed.how_step_tpot", q.metrics("tpot"))
 
 

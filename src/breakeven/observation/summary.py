@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -62,7 +62,7 @@ def summarised(
         windows=periods.windows(q),
         checks=checks,
         warnings=(*map(said, timeline.notes), *extra, *_warnings(q, estimators), *contradictions),
-        missing=(*_not_exposed(q), *_ledgers_missing(found, deployment)),
+        missing=(*_not_exposed(q, _told_otherwise(found, pool)), *_ledgers_missing(found, deployment)),
     )
 
 
@@ -182,6 +182,7 @@ def _warnings(q: Quantities, estimators: Mapping[str, tuple[Figure, ...]]) -> tu
     """Resets, late counters, unlike buckets, gauges that may alias, contradictions."""
     found = [*_resets(q), *_unlike(q), *_aliased(q, estimators.get("effective_batch", ()))]
     found += [*hits.warnings(q), *drafting.warnings(q), *balance.warnings(q)]
+    found += little.unseen(q, estimators.get("effective_batch", ()))
     for name in ("effective_batch", "output_tokens"):
         found += little.disagreements(name, estimators.get(name, ()), q.seconds)
     return tuple(found)
@@ -215,12 +216,25 @@ def _aliased(q: Quantities, some: Sequence[Figure]) -> list[Said]:
     return [Said(key="observed.warn_gauge_only", values=values)]
 
 
-def _not_exposed(q: Quantities) -> list[Said]:
+def _told_otherwise(found: Mapping[str, Figure], pool: float | None) -> set[str]:
+    """Quantities that the engine does not tell by themselves, and that could be made of others."""
+    made = {
+        "kv_total_tokens": pool is not None,
+        "kv_used_tokens": pool is not None and "kv_usage" in found,
+        "decode_context_tokens": "context_tokens" in found,
+        "step_time": "step_s" in found,
+    }
+    return {quantity for quantity, known in made.items() if known}
+
+
+def _not_exposed(q: Quantities, told_otherwise: Set[str]) -> list[Said]:
     """What the engine does not tell, and what to do instead, as its adapter knows; quantities of one advice together."""
     adapters: list[Adapter] = [registry.module("adapters", name).ADAPTER for name in registry.names("adapters")]
     own = [one for one in adapters if one.engine == q.timeline.engine and one.role == "engine" and one.engine]
     hidden: dict[str, tuple[Message, list[str]]] = {}
     for one in (one for adapter in own for one in adapter.not_exposed if not q.has(one.quantity)):
+        if one.quantity in told_otherwise:
+            continue
         quantities = hidden.setdefault(one.instead.key, (one.instead, []))[1]
         quantities += [] if one.quantity in quantities else [one.quantity]
     return [replace(found := said(instead), values={**found.values, "quantities": ", ".join(names)}) for instead, names in hidden.values()]
