@@ -104,6 +104,29 @@ class OperatingPoint(Struct, frozen=True, kw_only=True):
     """Absent where the rate does not vary."""
 
 
+class Observed(Struct, frozen=True, kw_only=True):
+    """What was measured while it ran: of one replica, rates of all that was observed. Beside ``operating_point``, which is predicted."""
+
+    target: str
+    start: str
+    end: str
+    seconds: float
+    effective_batch: float | None
+    tpot_s: float | None
+    ttft_s: float | None
+    step_s: float | None
+    request_rate_per_s: float | None
+    output_tokens_per_s: float | None
+    mbu: float | None
+    model_tpot_s: float | None
+    """What the model says of the measured load without this measurement."""
+    differs: list[str]
+    """Settings in force that it did not run with."""
+    corrects: bool
+    """Whether its times stand over the model's."""
+    sentence: str
+
+
 class Memory(Struct, frozen=True, kw_only=True):
     """Bytes held on one device."""
 
@@ -328,6 +351,8 @@ class Document(Struct, frozen=True, kw_only=True):
     warnings: list[str]
     draws: int
     seed: int
+    observed: Observed | UnsetType = UNSET
+    """Absent where nothing was."""
 
 
 class Line(Struct, frozen=True, kw_only=True):

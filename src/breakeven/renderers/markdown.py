@@ -40,6 +40,8 @@ def _head(document: Document) -> Iterator[str]:
     yield f"{document.operating_point.sentence}  "
     if not isinstance(document.operating_point.batch_over_time, UnsetType):
         yield f"{document.operating_point.batch_over_time.sentence}  "
+    if not isinstance(document.observed, UnsetType):
+        yield f"{say('report.observed_line', document.language, sentence=document.observed.sentence)}  "
     yield words.joined(words.point_words(document))
 
 

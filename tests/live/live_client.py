@@ -1,0 +1,110 @@
+"""The tests' own client, which shares nothing with what it tests: it knows what it sent, and what came back when."""
+
+from __future__ import annotations
+
+import json
+import random
+import threading
+import time
+import urllib.request
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Engine = Literal["llama", "vllm"]
+Prompt = tuple[int, ...]
+FIRST, LAST = 1000, 40_000
+"""Token ids between these are plain words of the model."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chunk:
+    at: float
+    tokens: tuple[int, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """One request: what was asked, and each piece of the stream with its time."""
+
+    prompt: Prompt
+    sent: float
+    ended: float
+    chunks: tuple[Chunk, ...]
+    timings: dict[str, Any] = field(default_factory=dict)
+    """llama.cpp's own count of this request."""
+
+    @property
+    def tokens(self) -> Prompt:
+        return tuple(token for chunk in self.chunks for token in chunk.tokens)
+
+    @property
+    def tpot(self) -> float:
+        return (self.chunks[-1].at - self.chunks[0].at) / (len(self.tokens) - len(self.chunks[0].tokens))
+
+
+def words(count: int, seed: str) -> Prompt:
+    """So many tokens that no other seed begins with."""
+    drawn = random.Random(seed)
+    return tuple(drawn.randrange(FIRST, LAST) for _ in range(count))
+
+
+def ask(url: str, engine: Engine, prompt: Prompt, output: int) -> Answer:
+    """One stream, read to its end; greedy, and never ended early."""
+    common = {"prompt": list(prompt), "temperature": 0, "ignore_eos": True, "stream": True}
+    own = (
+        {"n_predict": output, "return_tokens": True}
+        if engine == "llama"
+        else {"model": "smol", "max_tokens": output, "return_token_ids": True}
+    )
+    path = "/completion" if engine == "llama" else "/v1/completions"
+    body = json.dumps(common | own).encode()
+    sent, chunks, timings = time.time(), [], {}
+    with urllib.request.urlopen(urllib.request.Request(url + path, body, {"Content-Type": "application/json"}), timeout=300) as stream:
+        for event in events(stream):
+            ids = event.get("tokens") if engine == "llama" else next((one["token_ids"] for one in event["choices"]), None)
+            if ids:
+                chunks.append(Chunk(at=time.time(), tokens=tuple(ids)))
+            timings = event.get("timings", timings)
+    return Answer(prompt=prompt, sent=sent, ended=time.time(), chunks=tuple(chunks), timings=timings)
+
+
+def events(stream: Any) -> Iterator[dict[str, Any]]:
+    for line in stream:
+        if line.startswith(b"data: {"):
+            yield json.loads(line[6:])
+
+
+def closed_loop(url: str, engine: Engine, prompts: Sequence[Prompt], output: int, clients: int) -> tuple[Answer, ...]:
+    """So many clients, each with its share of the prompts, one after another; all answers in the order of the prompts."""
+    found: dict[int, Answer] = {}
+
+    def client(own: int) -> None:
+        for number in range(own, len(prompts), clients):
+            found[number] = ask(url, engine, prompts[number], output)
+
+    threads = [threading.Thread(target=client, args=(number,)) for number in range(clients)]
+    together(threads)
+    if len(found) != len(prompts):
+        raise RuntimeError(f"{len(prompts) - len(found)} of {len(prompts)} requests have no answer")
+    return tuple(found[number] for number in range(len(prompts)))
+
+
+def together(threads: Sequence[threading.Thread]) -> None:
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def meanwhile(work: Callable[[], Any]) -> Callable[[], Any]:
+    """Begin something; what comes back waits for it and gives its result."""
+    held: list[Any] = []
+    thread = threading.Thread(target=lambda: held.append(work()))
+    thread.start()
+
+    def result() -> Any:
+        thread.join()
+        return held[0]
+
+    return result
