@@ -52,7 +52,7 @@ def read_draft_counters(path: Path) -> DraftCounters:
 
 def _counters(path: str, engine: str, readings: Sequence[Reading]) -> DraftCounters:
     drafts, accepted = _sum(readings, "drafts"), _sum(readings, "accepted_tokens")
-    if not drafts:
+    if not drafts or accepted is None:
         lengths = [one.value for one in readings if one.quantity == "accept_length_gauge" and one.value >= 1]
         if not lengths:
             raise InputError("metrics_no_drafts", path=path)
@@ -61,12 +61,12 @@ def _counters(path: str, engine: str, readings: Sequence[Reading]) -> DraftCount
     at = [(int(one.split), one.value) for one in readings if one.quantity == "accepted_at" and one.split.isdecimal()]
     positions = range(max((position for position, _ in at), default=-1) + 1)
     tokens, answers = _sum(readings, "output_tokens"), _sum(readings, "generated_tokens", part="count")
-    rounds = None if tokens is None or answers is None else tokens - answers - (accepted or 0.0)
+    rounds = None if tokens is None or answers is None else tokens - answers - accepted
     return DraftCounters(
         path=path,
         engine=engine,
         accepted_at=tuple(sum(value for where, value in at if where == position) for position in positions),
-        accepted=accepted or 0.0,
+        accepted=accepted,
         drafted=_sum(readings, "draft_tokens") or 0.0,
         drafts=drafts,
         rounds=rounds if rounds is not None and rounds >= drafts else None,
