@@ -37,5 +37,6 @@ def movements(q: Quantities) -> int:
 
 
 def counted_at_end(q: Quantities) -> bool:
-    """Whether output tokens are counted as a request ends (llama.cpp, which tells the seconds of slots in the same way)."""
-    return q.has("decode_seconds") or not q.has("output_tokens")
+    """Whether output tokens are counted as a request ends: llama.cpp, as the seconds of its slots; engines that count lengths alone."""
+    lengths = {name for family in q.metrics("generated_tokens") for name in (family, f"{family}_sum")}
+    return q.has("decode_seconds") or not q.has("output_tokens") or not lengths.isdisjoint(q.metrics("output_tokens"))

@@ -13,6 +13,9 @@ from breakeven.observation import increases
 from breakeven.observation.timeline import Series, Timeline
 from breakeven.stats import Array
 
+DEVICE = "device_"
+"""What the quantities begin with that tell of a device, whatever runs on it; ranks of theirs are devices."""
+
 
 @dataclass(frozen=True)
 class Opened:
@@ -31,10 +34,12 @@ class Opened:
 
     @cached_property
     def read_at(self) -> Mapping[str, Array]:
-        """Times at which each replica was read."""
+        """Times at which each replica was read; an exporter of devices beside them is none."""
         times: dict[str, list[Array]] = defaultdict(list)
+        replicas = {one.source for one in self.timeline.series if not one.quantity.startswith(DEVICE)}
         for one in self.timeline.series:
-            times[one.source].append(one.times)
+            if one.source in replicas or not replicas:
+                times[one.source].append(one.times)
         return {source: np.unique(np.concatenate(some)) for source, some in times.items()}
 
     @cached_property
@@ -57,7 +62,8 @@ class Opened:
         """Most ranks that a replica shows."""
         ranks: dict[str, set[str]] = defaultdict(set)
         for one in self.timeline.series:
-            ranks[one.source].add(one.rank)
+            if not one.quantity.startswith(DEVICE):
+                ranks[one.source].add(one.rank)
         return max((len(found - {""}) or 1 for found in ranks.values()), default=1)
 
     def ranks_of(self, quantity: str) -> int:

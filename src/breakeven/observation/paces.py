@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from breakeven.observation import batches, gauges, rounds
 from breakeven.observation.estimate import figure, known, ratio
 from breakeven.observation.quantities import Quantities
@@ -93,4 +95,5 @@ def _read_share(q: Quantities) -> Figure | None:
         return None
     share = level.share_above_zero
     half = gauges.Q95 * (share * (1.0 - share) / max(level.independent, 1.0)) ** 0.5
-    return figure(share, "sampled", "observed.how_busy_gauge", level.metrics, half=half)
+    found = figure(share, "sampled", "observed.how_busy_gauge", level.metrics, half=half)
+    return None if found is None else replace(found, high=min(share + half, 1.0))
