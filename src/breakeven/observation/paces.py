@@ -56,7 +56,7 @@ def _by_tokens(q: Quantities) -> Figure | None:
     waited, tokens = q.moved("itl", "sum"), q.moved("output_tokens")
     if waited is None:
         return None
-    if tokens is None:
+    if tokens is None or rounds.shared_out(q):
         return figure(q.mean("itl"), "derived", "observed.how_tpot_itl", q.metrics("itl"))
     return figure(
         ratio(waited, max(tokens - (q.rise("ttft", "count") or 0.0), 1.0)),
