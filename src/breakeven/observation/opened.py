@@ -13,9 +13,6 @@ from breakeven.observation import increases
 from breakeven.observation.timeline import Series, Timeline
 from breakeven.stats import Array
 
-DEVICE = "device_"
-"""What the quantities begin with that tell of a device, whatever runs on it; ranks of theirs are devices."""
-
 
 @dataclass(frozen=True)
 class Opened:
@@ -33,13 +30,17 @@ class Opened:
         return {quantity: _one_name(some) for quantity, some in found.items()}
 
     @cached_property
+    def of_engines(self) -> tuple[Series, ...]:
+        """The series of engines: an exporter of devices beside them is no replica, and its devices are no ranks."""
+        every = self.timeline.series
+        return tuple(one for one in every if not one.quantity.startswith("device_")) or every
+
+    @cached_property
     def read_at(self) -> Mapping[str, Array]:
-        """Times at which each replica was read; an exporter of devices beside them is none."""
+        """Times at which each replica was read."""
         times: dict[str, list[Array]] = defaultdict(list)
-        replicas = {one.source for one in self.timeline.series if not one.quantity.startswith(DEVICE)}
-        for one in self.timeline.series:
-            if one.source in replicas or not replicas:
-                times[one.source].append(one.times)
+        for one in self.of_engines:
+            times[one.source].append(one.times)
         return {source: np.unique(np.concatenate(some)) for source, some in times.items()}
 
     @cached_property
@@ -61,9 +62,8 @@ class Opened:
     def ranks(self) -> int:
         """Most ranks that a replica shows."""
         ranks: dict[str, set[str]] = defaultdict(set)
-        for one in self.timeline.series:
-            if not one.quantity.startswith(DEVICE):
-                ranks[one.source].add(one.rank)
+        for one in self.of_engines:
+            ranks[one.source].add(one.rank)
         return max((len(found - {""}) or 1 for found in ranks.values()), default=1)
 
     def ranks_of(self, quantity: str) -> int:
