@@ -60,10 +60,12 @@ def targets_of(
 
 
 def told_of(targets: Sequence[Target], timeline: Timeline) -> Told:
-    """What the first server tells of itself beside its metrics."""
+    """What the first server that answered with an engine's metrics tells of itself beside them."""
     from breakeven.observation import told
 
-    return told.tell(targets[0].places[0], timeline)
+    of_engine = {one.source for one in timeline.series if not one.quantity.startswith("device_")}
+    first = next((one for one in targets if one.source in of_engine), targets[0])
+    return told.tell(first.places[0], timeline)
 
 
 def evidence_of(timeline: Timeline, told: Told, targets: Sequence[Target], deployment: Deployment | None = None) -> Evidence:
@@ -92,13 +94,19 @@ def described(deployed: Mapping[str, Any]) -> Deployment | None:
 def with_ledgers(evidence: Evidence, timeline: Timeline, targets: Sequence[Target], deployed: Mapping[str, Any]) -> Evidence:
     """The evidence with what the ledgers make of it, the deployment completed by what was observed; or why they could not."""
     from breakeven import api
-    from breakeven.observation.summary import said
+    from breakeven.observation.cautions import said
 
-    try:
-        deployment, _ = api.load(**deployed, evidence=evidence)
-    except InputError as error:
-        return replace(evidence, warnings=(*evidence.warnings, said(error.message)))
-    return evidence_of(timeline, evidence.told, targets, deployment)
+    # The ledgers ask for batch and context alone, which are measured even where no request has ended yet.
+    pinned = {**deployed["flags"], **PINNED}
+    failed: InputError | None = None
+    for flags in (deployed["flags"], pinned):
+        try:
+            deployment, _ = api.load(**{**deployed, "flags": flags, "evidence": evidence})
+        except InputError as error:
+            failed = failed or error
+        else:
+            return evidence_of(timeline, evidence.told, targets, deployment)
+    return evidence if failed is None else replace(evidence, warnings=(*evidence.warnings, said(failed.message)))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -30,10 +30,16 @@ class Opened:
         return {quantity: _one_name(some) for quantity, some in found.items()}
 
     @cached_property
+    def of_engines(self) -> tuple[Series, ...]:
+        """The series of engines: an exporter of devices beside them is no replica, and its devices are no ranks."""
+        every = self.timeline.series
+        return tuple(one for one in every if not one.quantity.startswith("device_")) or every
+
+    @cached_property
     def read_at(self) -> Mapping[str, Array]:
         """Times at which each replica was read."""
         times: dict[str, list[Array]] = defaultdict(list)
-        for one in self.timeline.series:
+        for one in self.of_engines:
             times[one.source].append(one.times)
         return {source: np.unique(np.concatenate(some)) for source, some in times.items()}
 
@@ -56,7 +62,7 @@ class Opened:
     def ranks(self) -> int:
         """Most ranks that a replica shows."""
         ranks: dict[str, set[str]] = defaultdict(set)
-        for one in self.timeline.series:
+        for one in self.of_engines:
             ranks[one.source].add(one.rank)
         return max((len(found - {""}) or 1 for found in ranks.values()), default=1)
 

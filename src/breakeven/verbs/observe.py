@@ -8,6 +8,7 @@ import typer
 
 from breakeven import streams
 from breakeven.deployment_options import Deployed, takes_deployment
+from breakeven.errors import InputError
 from breakeven.observe_options import Every, EvidenceOut, For, Header, ModelName, Urls, Watch, headers, place_for, schedule, split
 from breakeven.verb import AsJson, InLanguage, Seed, ShowHelp, Verbose, language, show, whole
 
@@ -42,6 +43,8 @@ def observe(
 
     whole(seed, "--seed")
     addresses, file = split(urls, deployed["file"])
+    if deployed.get("evidence") is not None:
+        raise InputError("two_forms", first="URL", second="--evidence")
     described = {**deployed, "file": file}
     for_s, every_s = schedule(for_ or (WATCHED_FOR if watch else FOR), every)
     path = place_for(evidence_out)
