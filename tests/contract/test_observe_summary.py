@@ -151,6 +151,11 @@ class TestPrefixHits:
         assert warning.values == {"whole": 1000.0, "added": 800.0}
         assert "warn_sources" not in keys(of(made("prompt_tokens", [0.0, 800.0]), *sources))
 
+    def test_tokens_that_were_found_and_computed_all_the_same_are_in_two_sources(self) -> None:
+        sources = [made("prompt_tokens_by_source", [0.0, value], split=name) for name, value in (("compute", 700.0), ("hit", 400.0))]
+        found = of(made("prompt_tokens", [0.0, 1000.0]), made("prompt_tokens_recomputed", [0.0, 100.0]), *sources)
+        assert "observed.warn_sources" not in {one.key for one in found.warnings}
+
     def test_no_hit_at_all_names_the_block_that_a_prefix_has_to_fill(self) -> None:
         """Trap 3."""
         config = made("cache_config", [1.0, 1.0], labels={"block_size": "784", "num_gpu_blocks": "100"})

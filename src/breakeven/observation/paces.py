@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from breakeven.observation import batches, rounds
+from breakeven.observation import batches, gauges, rounds
 from breakeven.observation.estimate import figure, known, ratio
 from breakeven.observation.quantities import Quantities
 from breakeven.spec.evidence import Figure
@@ -91,6 +91,6 @@ def _read_share(q: Quantities) -> Figure | None:
     level = q.level("running")
     if level is None:
         return None
-    share = float(level.weights[level.values > 0.0].sum() / level.weights.sum())
-    half = 1.645 * (share * (1.0 - share) / max(level.independent, 1.0)) ** 0.5
+    share = level.share_above_zero
+    half = gauges.Q95 * (share * (1.0 - share) / max(level.independent, 1.0)) ** 0.5
     return figure(share, "sampled", "observed.how_busy_gauge", level.metrics, half=half)
