@@ -43,7 +43,7 @@ class Exporter:
         self.state = State(up=dict.fromkeys(loop.targets, False))
         self._page = exposition(self.state, language)
         self._advised_at: float | None = None
-        self._told: str | None = None
+        self._told: dict[str, str] = {}
         self._worked = False
 
     def page(self) -> bytes:
@@ -68,7 +68,8 @@ class Exporter:
                 raise
             self._failed(error)
             return False
-        self._worked, self._told = True, None
+        self._worked = True
+        self._told.pop("observe", None)
         self._show(replace(self.state, evidence=evidence))
         self._advise(evidence)
         return True
@@ -86,19 +87,20 @@ class Exporter:
         try:
             advice = self._loop.advise(evidence)
         except BreakevenError as error:
-            self._tell(error.message)
+            self._tell("advise", error.message)
             return
+        self._told.pop("advise", None)
         self._show(replace(self.state, advice=advice, advised_s=time()))
 
     def _failed(self, error: BreakevenError) -> None:
         """Figures of an engine that is away are not shown on as if it ran; what was advised stays, with its time."""
         self._show(replace(self.state, evidence=None, up=dict.fromkeys(self.state.up, False)))
-        self._tell(error.message)
+        self._tell("observe", error.message)
 
-    def _tell(self, message: Message) -> None:
+    def _tell(self, doing: str, message: Message) -> None:
         """On stderr, once for each reason."""
-        if self._told != message.key:
-            self._told = message.key
+        if self._told.get(doing) != message.key:
+            self._told[doing] = message.key
             streams.tell(message)
 
     def _show(self, state: State) -> None:

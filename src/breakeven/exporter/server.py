@@ -33,7 +33,6 @@ def place(given: str) -> tuple[str, int]:
 
 class _Server(ThreadingMixIn, HTTPServer):
     daemon_threads = True
-    allow_reuse_address = True
     request_queue_size = MOST_AT_ONCE
 
     def __init__(self, host: str, port: int, page: Callable[[], bytes]) -> None:
@@ -56,7 +55,8 @@ class _Server(ThreadingMixIn, HTTPServer):
 
     def server_bind(self) -> None:
         """Without the look-up of the host's name that the library makes: it may take seconds."""
-        socket.socket.bind(self.socket, self.server_address)
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self.socket.bind(self.server_address)
         self.server_address = self.socket.getsockname()
         self.server_name, self.server_port = str(self.server_address[0]), int(self.server_address[1])
 
