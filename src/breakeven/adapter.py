@@ -34,6 +34,7 @@ QUANTITIES: Mapping[str, Kind] = {
     "prompt_tokens_by_source": "counter",  # split by where they came from; adds up to prompt_tokens
     "prompt_tokens_recomputed": "counter",  # of them: computed a second time
     "output_tokens": "counter",
+    "decode_tokens": "counter",  # output tokens without the first of each answer
     "requests_finished": "counter",
     "requests_failed": "counter",
     "preemptions": "counter",
@@ -133,3 +134,8 @@ class Adapter:
     """Labels of ranks that tell the same again (``tp_rank``): only the first of them is taken."""
     model_label: str = "model_name"
     not_exposed: tuple[NotExposed, ...] = ()
+
+
+def meaning(sense: str) -> Message:
+    """What a number is, in words, by the sense of its alias."""
+    return Message(f"adapter.{sense}")

@@ -18,6 +18,8 @@ from breakeven.calibration.lever_fit import LeverFit
 from breakeven.calibration.measurements import commands_of
 from breakeven.calibration.summary import WEAK
 from breakeven.errors import InputError
+from breakeven.measured.benchmark_files import files_of, read_benchmark
+from breakeven.measured.benchmark_rows import rows_of
 from breakeven.measured.curves import Drawn, curves_of
 from breakeven.measured.lines import Table, read_table
 from breakeven.measured.pair import Pair
@@ -52,6 +54,8 @@ class Calibrated:
     """Rows that are in no fit, each with the reason."""
     pairs: int
     """Pairs of a lever among the rows that were used."""
+    notes: tuple[tuple[str, Message], ...] = ()
+    """Places, and what was taken there otherwise than it is written."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +65,7 @@ class _Rows:
     left_out: tuple[Skipped, ...]
     pairs: tuple[Pair, ...]
     counted: dict[Path, int]
+    notes: tuple[tuple[str, Message], ...] = ()
 
 
 def calibrate(paths: Sequence[Path], stated: Stated, *, ship: str | None = None) -> Calibrated:
@@ -75,7 +80,7 @@ def calibrate(paths: Sequence[Path], stated: Stated, *, ship: str | None = None)
     sigma = lever_errors(levers) if ship is not None and levers is not None else {}
     made = Made(
         command=_command(paths, stated, ship),
-        date=_today(),
+        date=today(),
         breakeven=version("breakeven"),
         rows=len(used),
         groups=len({row.group for row in used}),
@@ -96,6 +101,7 @@ def calibrate(paths: Sequence[Path], stated: Stated, *, ship: str | None = None)
         to_measure=tuple(ToMeasure(run=run, parameters=names, commands=commands_of(run, most)) for run, names in wanted.items()),
         left_out=rows.left_out,
         pairs=len(rows.pairs),
+        notes=rows.notes,
     )
 
 
@@ -124,7 +130,7 @@ def _command(paths: Sequence[Path], stated: Stated, ship: str | None) -> str:
     return shlex.join([*words, *(word for name, value in said.items() if value for word in (name, value))])
 
 
-def _today() -> str:
+def today() -> str:
     """The day, or that of SOURCE_DATE_EPOCH, by which the same rows give the same bytes on any day."""
     epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
     now = datetime.fromtimestamp(int(epoch), UTC) if epoch.isdecimal() else datetime.now(UTC)
@@ -132,24 +138,30 @@ def _today() -> str:
 
 
 def _read(paths: Sequence[Path], stated: Stated) -> _Rows:
-    """Absolute rows, steps over width and pairs of a lever of all files."""
+    """Absolute rows, steps over width and pairs of a lever of all files; of a folder, all that is in it."""
     from breakeven.measured.files import read
 
-    tables = {path: read_table(path) for path in dict.fromkeys(paths)}
+    files = [file for path in dict.fromkeys(paths) for file in files_of(path)]
+    benchmarks = [one for file in files if (one := read_benchmark(file)) is not None]
+    taken = rows_of([outcome for one in benchmarks for outcome in one.outcomes], stated)
+    whole = {one.path for one in benchmarks}
+    tables = {path: read_table(path) for path in dict.fromkeys(files) if path not in whole}
     stepped = [table for table in tables.values() if form_of(table.columns) is not None]
     steps, left_out = steps_of(stepped, stated)
     others = [path for path, table in tables.items() if form_of(table.columns) is None]
     found = read(others) if others else None
     damaged = tuple(each for table in stepped for each in table.damaged)
-    runs = (*(found.sound.runs if found else ()), *runs_of_steps(steps))
+    steps += taken.steps
+    runs = (*(found.sound.runs if found else ()), *taken.runs, *runs_of_steps(steps))
     good, weak = _by_quality(found.sound.pairs if found else ())
-    lost = (*(found.skipped if found else ()), *(found.bad if found else ()), *damaged, *left_out, *weak)
+    lost = (*(found.skipped if found else ()), *(found.bad if found else ()), *damaged, *left_out, *weak, *taken.skipped)
     return _Rows(
         runs=runs,
         curves=tuple(curves_of(steps)),
         left_out=tuple({each.where: each for each in lost}.values()),
         pairs=good,
-        counted={path: _rows(table) for path, table in tables.items()},
+        counted={path: _rows(table) for path, table in tables.items()} | {one.path: len(one.outcomes) for one in benchmarks},
+        notes=taken.notes,
     )
 
 

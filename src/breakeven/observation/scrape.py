@@ -13,7 +13,7 @@ from breakeven.observation import page as pages
 from breakeven.observation.page import Page
 
 UNNAMED = ("/metrics", "/prometheus/metrics")
-"""Where the page is looked for when the address names none: TensorRT-LLM has JSON statistics under the first, its metrics under the second."""
+"""Where the page is looked for when the address names none; TensorRT-LLM has JSON statistics under the first, metrics under the second."""
 TRITON, TRITON_METRICS = 8000, 8002
 """Triton answers requests on the one port and has its metrics on the other."""
 _WALL, _MONOTONIC = time(), monotonic()

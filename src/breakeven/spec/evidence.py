@@ -68,11 +68,13 @@ class Windowed:
 
     window_s: float
     requests: tuple[float, ...]
-    """That began to be answered in each (that ended, where the engine tells no more), on all replicas."""
+    """That arrived in each (that ended, where the engine tells no more), on all replicas."""
     output_tokens: tuple[float, ...]
     """Of each, on all replicas."""
     running: tuple[float, ...] = ()
     """Mean sequences decoding on one replica in each."""
+    observed: tuple[float, ...] = ()
+    """Share of each between readings that are not too far apart; empty: all of all."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,18 +88,25 @@ class Told:
     """Fields of ``Engine`` by their names, as a deployment file would hold them."""
     speculative: Mapping[str, str | float | int | bool] = field(default_factory=dict)
     kv_tokens: int | None = None
+    """Tokens that the cache of one replica (of ranks: of one rank) holds."""
+    kv_tokens_local: bool = False
+    """Whether that is one device's count, which context parallelism multiplies (vLLM pull request 40895)."""
     device: str = ""
     """Name in the catalogue of devices, where the device could be read."""
     devices: int | None = None
+    devices_seen: int | None = None
+    """Devices in the machine, where not all of them need be this server's."""
     sources: Mapping[str, str] = field(default_factory=dict)
     """Which endpoint or tool told each of them."""
+    silent: Mapping[str, Said] = field(default_factory=dict)
+    """Endpoint or tool that was asked and told nothing, and why."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
     """An observation."""
 
-    schema: str = EVIDENCE_SCHEMA
+    schema: Literal["breakeven.evidence/1"] = EVIDENCE_SCHEMA
     breakeven: str
     """Version of the program."""
     source: Literal["live", "history"]
