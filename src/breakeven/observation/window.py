@@ -41,11 +41,13 @@ def observe(targets: Sequence[Target], *, for_s: float, every_s: float, heard: H
     told: SimpleQueue[Told] = SimpleQueue()
     stop = Event()
     threads = [Thread(target=_follow, args=(target, for_s, every_s, told, stop), daemon=True) for target in targets]
-    with _ends_on_interrupt(told, stop):
-        for thread in threads:
-            thread.start()
-        _collect(told, record, len(targets), heard)
-    stop.set()
+    try:
+        with _ends_on_interrupt(told, stop):
+            for thread in threads:
+                thread.start()
+            _collect(told, record, len(targets), heard)
+    finally:
+        stop.set()
     for thread in threads:
         thread.join(LEAVE_S)
     return record.timeline()
