@@ -120,11 +120,17 @@ def with_ledgers(evidence: Evidence, timeline: Timeline, targets: Sequence[Targe
     from breakeven import api
     from breakeven.observation.summary import said
 
-    try:
-        deployment, _ = api.load(**{**deployed, "evidence": evidence})
-    except InputError as error:
-        return replace(evidence, warnings=(*evidence.warnings, said(error.message)))
-    return evidence_of(timeline, evidence.told, targets, deployment)
+    # The ledgers ask for batch and context alone, which are measured even where no request has ended yet.
+    pinned = {**deployed["flags"], **PINNED}
+    failed: InputError | None = None
+    for flags in (deployed["flags"], pinned):
+        try:
+            deployment, _ = api.load(**{**deployed, "flags": flags, "evidence": evidence})
+        except InputError as error:
+            failed = failed or error
+        else:
+            return evidence_of(timeline, evidence.told, targets, deployment)
+    return evidence if failed is None else replace(evidence, warnings=(*evidence.warnings, said(failed.message)))
 
 
 @dataclass(frozen=True, kw_only=True)

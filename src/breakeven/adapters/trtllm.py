@@ -42,7 +42,14 @@ ADAPTER = Adapter(
             Alias(family="trtllm_spec_decode_num_accepted_tokens", sense="accepted_no_bonus"),
             Alias(family="trtllm_spec_decode_accepted_tokens", sense="accepted_no_bonus"),
         ),
-        "accepted_at": (Alias(family="trtllm_spec_decode_accepted_tokens", split="token_position", sense="accepted_cumulative"),),
+        "accepted_at": (
+            Alias(
+                family="trtllm_spec_decode_accepted_tokens",
+                where={"token_position": "*"},
+                split="token_position",
+                sense="accepted_cumulative",
+            ),
+        ),
         "accept_length_gauge": (
             Alias(family="trtllm_spec_decode_acceptance_length", sense="accept_length_last_step"),
             Alias(family="trtllm_avg_decoded_tokens_per_iter", sense="accept_length_last_step"),

@@ -55,14 +55,17 @@ def observe(
 
     whole(seed, "--seed")
     addresses, file = split(urls, deployed["file"])
+    if deployed.get("evidence") is not None:
+        raise InputError("two_forms", first="URL", second="--evidence")
     described = {**deployed, "file": file}
     of_engine = {"URL": addresses, "--for": for_ and not export, "--watch": watch}
     refuse_mixture(prometheus, {"--match": match, "--range": span, "--end": end, "--step": step}, of_engine)
     path, sent, flags = place_for(evidence_out), headers(header), deployed["flags"]
     asked = partial(stored, match, span, end, step, engine=flags.get("engine") or "", model=model_name or "")
     if export is not None:
-        if watch:
-            raise InputError("export_watch")
+        other = next((name for name, given in {"--watch": watch, "--out": evidence_out, "--json": as_json}.items() if given), None)
+        if other is not None:
+            raise InputError("export_other", other=other)
         _export(ctx, export, described, addresses, sent, (for_ or FOR, every), prometheus, asked, model_name)
         return
     if prometheus is not None:
