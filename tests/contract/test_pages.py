@@ -138,6 +138,11 @@ class TestNothingIsLostWithoutBeingCounted:
         assert read(body, engine="sglang").engine == "sglang"
         assert "no metrics of tgi; the page is vllm's" in refused(body, engine="tgi")
 
+    def test_what_a_page_does_not_say_the_user_can(self) -> None:
+        body = (PAGES / "nim/1.txt").read_bytes()
+        assert read(body).engine == "" and read(body, engine="trtllm").engine == "trtllm"
+        assert read((PAGES / "dcgm/4.txt").read_bytes(), engine="vllm").role == "device"
+
     def test_a_router_says_that_its_numbers_are_its_own(self) -> None:
         router, frontend = (read((PAGES / name).read_bytes()) for name in ("production_stack/router.txt", "dynamo/frontend.txt"))
         assert router.role == frontend.role == "router" and router.engine == frontend.engine == ""
