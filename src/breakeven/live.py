@@ -118,7 +118,7 @@ def described(deployed: Mapping[str, Any]) -> Deployment | None:
 def with_ledgers(evidence: Evidence, timeline: Timeline, targets: Sequence[Target] | str, deployed: Mapping[str, Any]) -> Evidence:
     """The evidence with what the ledgers make of it, the deployment completed by what was observed; or why they could not."""
     from breakeven import api
-    from breakeven.observation.summary import said
+    from breakeven.observation.cautions import said
 
     # The ledgers ask for batch and context alone, which are measured even where no request has ended yet.
     pinned = {**deployed["flags"], **PINNED}
