@@ -11,8 +11,8 @@ from breakeven.spec.evidence import Figure, Sure
 def rates(q: Quantities) -> dict[str, Figure]:
     """Of all replicas, over the window."""
     found = {
-        "output_tokens_per_s": _rate(q, "output_tokens"),
-        "input_tokens_per_s": _rate(q, "prompt_tokens") or _rate_of_both(q),
+        "output_tokens_per_s": _rate(q, "output_tokens") or _rate(q, "generated_tokens", "sum"),
+        "input_tokens_per_s": _rate(q, "prompt_tokens") or _rate_of_both(q) or _rate(q, "input_tokens", "sum"),
         "computed_tokens_per_s": _rate(q, "prompt_tokens_computed"),
         "request_rate_per_s": _rate(q, "requests_finished") or _rate(q, "e2e", "count") or _rate(q, "ttft", "count"),
         "failed_per_s": _rate(q, "requests_failed"),
@@ -38,6 +38,11 @@ def prompt_tokens(q: Quantities, *, since_start: bool = False) -> float | None:
     if whole is not None:
         return whole
     return None if computed is None else computed + (cached or 0.0)
+
+
+def output_tokens(q: Quantities) -> float | None:
+    """Output tokens of the window; those of requests that ended, where the engine counts no others."""
+    return q.moved("output_tokens") or q.moved("generated_tokens", "sum")
 
 
 def requests(q: Quantities) -> float | None:
