@@ -2,18 +2,44 @@
 
 from __future__ import annotations
 
+import re
+import zlib
+from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from time import monotonic
+from typing import TYPE_CHECKING
+from urllib.parse import SplitResult, quote, unquote, urljoin, urlsplit
+
+from breakeven.errors import BreakevenError, InputError, UnreachableError
+
+if TYPE_CHECKING:
+    from http.client import HTTPResponse
+
+    from breakeven.connection import Connection
 
 MOST_BYTES = 32 * 2**20
 TIMEOUT_S = 10.0
+PIECE_BYTES = 2**16
+SCHEMES = ("http", "https")
+PAGES = ("/prometheus/metrics", "/metrics")
+"""What an address of a page of metrics ends in: the server's other pages lie beside it."""
+TEXT = "application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=1,*/*;q=0.1"
+"""What a page of metrics is asked for as: the text format first, since servers round and rename least in it."""
+SAFE = "/%:!$&'()*+,;=~-._[]{}\""
+SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+SEALED = re.compile(r"[^\x21-\x7e\x80-\U0010ffff]")
+"""What no address has: blanks and control characters."""
+TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+"""Name of a header, RFC 9110 5.1."""
+VALUE = re.compile(r"[\x20-\x7e\x80-\xff\t]*")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Endpoint:
     """Where to read, and the headers to send; never printed as it is."""
 
-    url: str
+    url: str = field(repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     timeout_s: float = TIMEOUT_S
     """For a whole answer, not for each of its pieces."""
@@ -28,3 +54,205 @@ class Answer:
     body: bytes
     server: str = ""
     """The ``Server`` header, as far as it tells."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """One request: where it goes, and how that may be shown."""
+
+    scheme: str
+    host: str
+    port: int
+    target: str = field(repr=False)
+    """Path and query, as they are sent."""
+    shown: str
+    headers: Mapping[str, str] = field(repr=False)
+
+
+def address(url: str) -> str:
+    """The address as it may be shown: without user, password, query and fragment.
+
+    >>> address("https://ann:secret@host:8000/metrics?key=secret"), address("localhost:8000")
+    ('https://host:8000/metrics', 'http://localhost:8000')
+    """
+    return _shown(_parts(url))
+
+
+def headers_from(given: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, str]:
+    """Headers whose values stand in environment variables: name to variable, to name to value."""
+    found = {}
+    for name, variable in given.items():
+        value = environment.get(variable, "").strip()
+        if TOKEN.fullmatch(name) is None or not variable:
+            raise InputError("endpoint_header_form")
+        if not value:
+            raise InputError("endpoint_header_unset", name=name, variable=variable)
+        found[name] = value
+    return found
+
+
+def get(endpoint: Endpoint, path: str = "", *, most_bytes: int = MOST_BYTES, accept: str = TEXT) -> Answer:
+    """What a server answers, whole; the path and its query are looked for beside the page that the address names, if it names one."""
+    until = monotonic() + endpoint.timeout_s
+    asked = _asked(endpoint, path, accept)
+    answer = _once(asked, until, endpoint.timeout_s, most_bytes)
+    if isinstance(answer, Asked):
+        again = _once(answer, until, endpoint.timeout_s, most_bytes)
+        if isinstance(again, Asked):
+            raise InputError("endpoint_redirects", target=asked.shown)
+        return again
+    return answer
+
+
+def _parts(url: str) -> SplitResult:
+    """An address that can be read, or one line that shows no part of what cannot: a password may stand in it."""
+    full = url if SCHEME.match(url) else f"http://{url}"
+    try:
+        parts = urlsplit(full)
+        port = parts.port
+    except ValueError:
+        raise InputError("endpoint_address") from None
+    if SEALED.search(full) is not None or not parts.hostname or port == 0:
+        raise InputError("endpoint_address")
+    if parts.scheme not in SCHEMES:
+        raise InputError("endpoint_scheme", scheme=parts.scheme)
+    if "@" in f"{parts.path}{parts.query}{parts.fragment}":
+        raise InputError("endpoint_at_sign")
+    return parts
+
+
+def _shown(parts: SplitResult) -> str:
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+
+
+def _asked(endpoint: Endpoint, path: str, accept: str) -> Asked:
+    parts = _parts(endpoint.url)
+    if path:
+        base = parts.path.rstrip("/")
+        base = next((base.removesuffix(page) for page in PAGES if base.endswith(page)), base)
+        own, _, query = path.partition("?")
+        parts = parts._replace(path=f"{base}/{own.lstrip('/')}", query="&".join(filter(None, (parts.query, query))))
+    for name, value in endpoint.headers.items():
+        if TOKEN.fullmatch(name) is None or VALUE.fullmatch(value) is None:
+            raise InputError("endpoint_header_value", name=name)
+    login = {} if parts.username is None else {"Authorization": _basic(parts)}
+    ours = {"Accept": accept, "Accept-Encoding": "identity", "Connection": "close", "User-Agent": "breakeven"}
+    return _request(parts, {**login, **endpoint.headers, **ours})
+
+
+def _basic(parts: SplitResult) -> str:
+    """RFC 7617."""
+    user, password = unquote(parts.username or ""), unquote(parts.password or "")
+    return "Basic " + b64encode(f"{user}:{password}".encode()).decode()
+
+
+def _request(parts: SplitResult, headers: Mapping[str, str]) -> Asked:
+    query = f"?{quote(parts.query, safe=SAFE + '?@')}" if parts.query else ""
+    return Asked(
+        scheme=parts.scheme,
+        host=parts.hostname or "",
+        port=parts.port or (443 if parts.scheme == "https" else 80),
+        target=(quote(parts.path, safe=SAFE) or "/") + query,
+        shown=_shown(parts),
+        headers=headers,
+    )
+
+
+def _once(asked: Asked, until: float, timeout_s: float, most_bytes: int) -> Answer | Asked:
+    """One answer within the time that is left; or what is to be asked instead, where the server points to itself."""
+    from http.client import HTTPException
+
+    from breakeven.connection import Connection
+
+    connection = Connection(until, most_bytes)
+    try:
+        response = connection.answer(asked.scheme, asked.host, asked.port, asked.target, asked.headers)
+        if 300 <= response.status < 400:
+            return _pointed(asked, response.getheader("Location") or "")
+        if response.status >= 400:
+            raise _refused(asked, response.status)
+        return _answer(asked, response, connection, most_bytes)
+    except TimeoutError:
+        raise UnreachableError("endpoint_timeout", target=asked.shown, seconds=timeout_s) from None
+    except (OSError, HTTPException, UnicodeError) as error:
+        raise _fault(asked, error) from None
+    finally:
+        connection.close()
+
+
+def _pointed(asked: Asked, location: str) -> Asked:
+    """The same server's other page; another server is not asked: it would be given the headers, and the user did not name it."""
+    here = f"{asked.scheme}://{f'[{asked.host}]' if ':' in asked.host else asked.host}:{asked.port}{asked.target}"
+    try:
+        parts = _parts(urljoin(here, location))
+    except (InputError, ValueError):
+        raise InputError("endpoint_redirects", target=asked.shown) from None
+    there = _request(parts, asked.headers)
+    if (there.scheme, there.host, there.port) != (asked.scheme, asked.host, asked.port):
+        raise InputError("endpoint_redirect", target=asked.shown, other=_shown(parts._replace(path="")))
+    return there
+
+
+def _refused(asked: Asked, status: int) -> BreakevenError:
+    if status in (401, 403):
+        return InputError("endpoint_denied", target=asked.shown, status=status)
+    if status in (404, 410):
+        return InputError("endpoint_not_found", target=asked.shown, status=status)
+    if status < 500:
+        return InputError("endpoint_client", target=asked.shown, status=status)
+    return UnreachableError("endpoint_server", target=asked.shown, status=status)
+
+
+def _fault(asked: Asked, error: Exception) -> BreakevenError:
+    """Why there was no answer, in one line; the system's own text can hold what was sent, so only its kind is used."""
+    import socket
+    import ssl
+
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return InputError("endpoint_certificate", target=asked.shown, reason=error.verify_message)
+    if isinstance(error, ssl.SSLError):
+        return InputError("endpoint_tls", target=asked.shown)
+    if isinstance(error, (socket.gaierror, UnicodeError)):
+        return UnreachableError("endpoint_unresolved", target=asked.shown, host=asked.host)
+    if isinstance(error, ConnectionRefusedError):
+        return UnreachableError("endpoint_connection_refused", target=asked.shown)
+    if isinstance(error, ConnectionError):
+        return UnreachableError("endpoint_closed", target=asked.shown)
+    if isinstance(error, OSError):
+        return UnreachableError("endpoint_system", target=asked.shown, reason=error.strerror or "")
+    return UnreachableError("endpoint_not_http", target=asked.shown)
+
+
+def _answer(asked: Asked, response: HTTPResponse, connection: Connection, most_bytes: int) -> Answer:
+    return Answer(
+        status=response.status,
+        content_type=response.getheader("Content-Type") or "",
+        body=_body(asked, response, connection, most_bytes),
+        server=response.getheader("Server") or "",
+    )
+
+
+def _body(asked: Asked, response: HTTPResponse, connection: Connection, most_bytes: int) -> bytes:
+    """The body, unpacked piece by piece where it came packed though it was not asked for so: it may unfold without end."""
+    from http.client import IncompleteRead
+
+    coding = (response.getheader("Content-Encoding") or "identity").strip().lower()
+    if coding not in ("identity", "gzip", "x-gzip", "deflate"):
+        raise InputError("endpoint_coding", target=asked.shown, coding=coding)
+    if (response.length or 0) > most_bytes:
+        raise InputError("endpoint_large", target=asked.shown, limit=most_bytes)
+    unpack = None if coding == "identity" else zlib.decompressobj(wbits=47)
+    body = bytearray()
+    try:
+        while len(body) <= most_bytes and (piece := response.read(PIECE_BYTES)):
+            body += piece if unpack is None else unpack.decompress(piece, most_bytes + 1 - len(body))
+        if unpack is not None and len(body) <= most_bytes and not unpack.eof:
+            raise UnreachableError("endpoint_closed", target=asked.shown)
+    except IncompleteRead:
+        if not connection.overflowed:
+            raise UnreachableError("endpoint_closed", target=asked.shown) from None
+    except zlib.error:
+        raise InputError("endpoint_packed", target=asked.shown) from None
+    if len(body) > most_bytes or connection.overflowed:
+        raise InputError("endpoint_large", target=asked.shown, limit=most_bytes)
+    return bytes(body)
