@@ -26,7 +26,7 @@ from breakeven.measured.run import Run
 from breakeven.measured.step_forms import form_of
 from breakeven.measured.steps import Stated, runs_of_steps, steps_of
 from breakeven.messages import Message
-from breakeven.spec.calibration_file import CalibrationFile, Made
+from breakeven.spec.calibration_file import CalibrationFile, FileRead, Made
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,27 +55,34 @@ class Calibrated:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Rows:
-    runs: tuple[Run, ...]
-    curves: tuple[Drawn, ...]
-    left_out: tuple[Skipped, ...]
-    pairs: tuple[Pair, ...]
-    counted: dict[Path, int]
+class Rows:
+    """What a calibration is made of, whatever it was read from."""
+
+    runs: tuple[Run, ...] = ()
+    curves: tuple[Drawn, ...] = ()
+    left_out: tuple[Skipped, ...] = ()
+    pairs: tuple[Pair, ...] = ()
+    files: tuple[FileRead, ...] = ()
 
 
 def calibrate(paths: Sequence[Path], stated: Stated, *, ship: str | None = None) -> Calibrated:
     """A calibration of the rows of all files; ``ship`` is the name of the shipped calibration that it is to be."""
-    from breakeven.calibration.lever_errors import lever_errors
-
     rows = _read(paths, stated)
     if not rows.runs and not rows.pairs:
         raise InputError("calibrate_no_rows", files=", ".join(path.name for path in paths), left_out=len(rows.left_out))
+    return calibrated(rows, _command(paths, stated, ship), ship=ship)
+
+
+def calibrated(rows: Rows, command: str, *, ship: str | None = None) -> Calibrated:
+    """A calibration of rows; ``command`` makes it again."""
+    from breakeven.calibration.lever_errors import lever_errors
+
     fit, levers = _fitted(rows, ship)
     used: list[Run | Pair] = [*rows.runs, *rows.pairs]
     sigma = lever_errors(levers) if ship is not None and levers is not None else {}
     made = Made(
-        command=_command(paths, stated, ship),
-        date=_today(),
+        command=command,
+        date=today(),
         breakeven=version("breakeven"),
         rows=len(used),
         groups=len({row.group for row in used}),
@@ -88,7 +95,7 @@ def calibrate(paths: Sequence[Path], stated: Stated, *, ship: str | None = None)
     most = max(zip(seen, used, strict=True), key=lambda one: counted[one[1].group])[0]
     wanted = to_measure([one.name for one in open_], pairs)
     return Calibrated(
-        document=calibration_file(fit, rows.curves, made, [file_read(path, count) for path, count in rows.counted.items()], sigma),
+        document=calibration_file(fit, rows.curves, made, rows.files, sigma),
         fit=fit,
         curves=rows.curves,
         undetermined=open_,
@@ -99,7 +106,7 @@ def calibrate(paths: Sequence[Path], stated: Stated, *, ship: str | None = None)
     )
 
 
-def _fitted(rows: _Rows, ship: str | None) -> tuple[Fitted, LeverFit | None]:
+def _fitted(rows: Rows, ship: str | None) -> tuple[Fitted, LeverFit | None]:
     """The step by absolute rows, then kernels and rounds by pairs; what is to be shipped is fitted once more with those kernels."""
     from breakeven.calibration.leave_out import neutral_kernels
     from breakeven.calibration.own import fit_own
@@ -124,14 +131,14 @@ def _command(paths: Sequence[Path], stated: Stated, ship: str | None) -> str:
     return shlex.join([*words, *(word for name, value in said.items() if value for word in (name, value))])
 
 
-def _today() -> str:
+def today() -> str:
     """The day, or that of SOURCE_DATE_EPOCH, by which the same rows give the same bytes on any day."""
     epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
     now = datetime.fromtimestamp(int(epoch), UTC) if epoch.isdecimal() else datetime.now(UTC)
     return now.date().isoformat()
 
 
-def _read(paths: Sequence[Path], stated: Stated) -> _Rows:
+def _read(paths: Sequence[Path], stated: Stated) -> Rows:
     """Absolute rows, steps over width and pairs of a lever of all files."""
     from breakeven.measured.files import read
 
@@ -144,12 +151,12 @@ def _read(paths: Sequence[Path], stated: Stated) -> _Rows:
     runs = (*(found.sound.runs if found else ()), *runs_of_steps(steps))
     good, weak = _by_quality(found.sound.pairs if found else ())
     lost = (*(found.skipped if found else ()), *(found.bad if found else ()), *damaged, *left_out, *weak)
-    return _Rows(
+    return Rows(
         runs=runs,
         curves=tuple(curves_of(steps)),
         left_out=tuple({each.where: each for each in lost}.values()),
         pairs=good,
-        counted={path: _rows(table) for path, table in tables.items()},
+        files=tuple(file_read(path, _rows(table)) for path, table in tables.items()),
     )
 
 
