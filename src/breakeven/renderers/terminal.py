@@ -10,13 +10,14 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from breakeven import backtest_page, calibrate_page, catalog_page, profile_page, simulate_page, words
+from breakeven import backtest_page, calibrate_page, catalog_page, probe_page, profile_page, simulate_page, words
 from breakeven.backtest_document import BacktestDocument
 from breakeven.calibrate_document import CalibrateDocument
 from breakeven.canvas import DIM, WIDEST, folded, glued, grid, indented, labels, rule, written
 from breakeven.catalog_document import CatalogDocument
 from breakeven.document import Document, ExplanationDocument, Lever, Line, RuleOfThumb
 from breakeven.messages import printable, say
+from breakeven.probe_document import ProbeDocument
 from breakeven.profile_document import ProfileDocument
 from breakeven.simulate_document import SimulationDocument
 
@@ -38,6 +39,7 @@ def render(
     | CatalogDocument
     | BacktestDocument
     | CalibrateDocument
+    | ProbeDocument
     | ProfileDocument
     | SimulationDocument,
     *,
@@ -52,6 +54,8 @@ def render(
         blocks = [*backtest_page.blocks(document, verbose)]
     elif isinstance(document, CalibrateDocument):
         blocks = [*calibrate_page.blocks(document, verbose)]
+    elif isinstance(document, ProbeDocument):
+        blocks = [*probe_page.blocks(document, verbose)]
     elif isinstance(document, ProfileDocument):
         blocks = [*profile_page.blocks(document, verbose)]
     elif isinstance(document, SimulationDocument):

@@ -1,9 +1,10 @@
-"""``breakeven calibrate FILES``: the model's numbers fitted to one's own measurements, and kept in a file."""
+"""``breakeven calibrate``: the model's numbers fitted to one's own measurements and kept in a file; ``--probe``: this machine's rates."""
 
 # No `from __future__ import annotations`: typer reads the annotations of a verb.
 import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,13 +12,19 @@ from breakeven import streams
 from breakeven.errors import InputError
 from breakeven.verb import AsJson, Folders, InLanguage, Seed, ShowHelp, Verbose, language, option, show, whole
 
+if TYPE_CHECKING:
+    from breakeven.calibrate_document import CalibrateDocument
+    from breakeven.compose import Language
+    from breakeven.probe_document import ProbeDocument
+
 SHIPPED = Path("src/breakeven/catalog/calibrations")
 """In a checkout: a calibration that is shipped is a file of the repository."""
 
 
 def calibrate(
     ctx: typer.Context,
-    files: Annotated[list[str], typer.Argument(metavar="FILES", show_default=False)],
+    files: Annotated[list[str] | None, typer.Argument(metavar="[FILES]", show_default=False)] = None,
+    probe: Annotated[bool, option("--probe")] = False,
     out: Annotated[str | None, option("--out", metavar="FILE")] = None,
     ship: Annotated[str | None, option("--ship", metavar="NAME")] = None,
     model: Annotated[str | None, option("--model", metavar="NAME|FILE")] = None,
@@ -31,21 +38,61 @@ def calibrate(
     show_help: ShowHelp = False,
 ) -> None:
     """The model's numbers fitted to measurements, what they leave open, and what to measure next."""
+    whole(seed, "--seed")
+    if probe:
+        _refuse_beside("--probe", {"FILES": files, "--ship": ship, "--model": model, "--engine": engine})
+        show(_probed(hardware, out, catalog_dirs or (), language(ctx)), as_json, verbose=verbose)
+        return
+    if not files:
+        raise InputError("calibrate_nothing")
+    show(_fitted(files, out, ship, model, hardware, engine, catalog_dirs or (), language(ctx)), as_json, verbose=verbose)
+
+
+def _refuse_beside(first: str, others: Mapping[str, object]) -> None:
+    """What says nothing of this way to calibrate is refused, not passed over."""
+    second = next((name for name, given in others.items() if given), None)
+    if second is not None:
+        raise InputError("two_forms", first=first, second=second)
+
+
+def _fitted(
+    files: Sequence[str],
+    out: str | None,
+    ship: str | None,
+    model: str | None,
+    hardware: str | None,
+    engine: str | None,
+    catalog_dirs: Sequence[str],
+    spoken: "Language",
+) -> "CalibrateDocument":
+    """Measurements in files."""
     from breakeven import api, calibrate_report
     from breakeven.calibration import document
 
-    whole(seed, "--seed")
     if ship is not None and re.fullmatch(r"[a-z0-9][a-z0-9.-]*", ship) is None:
         raise InputError("calibrate_ship_name", value=ship)
     if out is not None and ship is not None:
         raise InputError("two_forms", first="--out", second="--ship")
-    found = api.calibrate(files, model=model, hardware=hardware, engine=engine, ship=ship, catalog_dirs=catalog_dirs or ())
+    found = api.calibrate(files, model=model, hardware=hardware, engine=engine, ship=ship, catalog_dirs=catalog_dirs)
     path = Path(out) if out is not None else None if ship is None else SHIPPED / f"{ship}.toml"
     if path is not None and path.resolve() in {Path(file).resolve() for file in files}:
         raise InputError("calibrate_over_input", path=path.as_posix())
     if path is not None:
         streams.write_file(path, document.written(found.document))
-    show(calibrate_report.compose(found, language(ctx), None if path is None else path.as_posix()), as_json, verbose=verbose)
+    return calibrate_report.compose(found, spoken, None if path is None else path.as_posix())
+
+
+def _probed(hardware: str | None, out: str | None, catalog_dirs: Sequence[str], spoken: "Language") -> "ProbeDocument":
+    """The rates of this machine."""
+    from breakeven import live, probe_report
+    from breakeven.calibration.calibrate import today
+
+    found = live.probe(hardware, catalog_dirs=catalog_dirs)
+    path = None if out is None else Path(out)
+    document = probe_report.compose(found.probed, today(), spoken, device=found.device, written=path)
+    if path is not None:
+        streams.write_file(path, document.entry)
+    return document
 
 
 VERB = calibrate
