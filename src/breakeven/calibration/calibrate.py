@@ -16,7 +16,9 @@ from breakeven.calibration.fitted import Fitted
 from breakeven.calibration.identify import Tied, Undetermined, concerns, tied, to_measure, undetermined
 from breakeven.calibration.lever_fit import LeverFit
 from breakeven.calibration.measurements import commands_of
+from breakeven.calibration.points import Measured
 from breakeven.calibration.summary import WEAK
+from breakeven.calibration.verification import Verified
 from breakeven.errors import InputError
 from breakeven.measured.curves import Drawn, curves_of
 from breakeven.measured.lines import Table, read_table
@@ -39,6 +41,15 @@ class ToMeasure:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Driven:
+    """What a load on a running engine told beside its rows."""
+
+    points: tuple[Measured, ...]
+    verification: tuple[Verified, ...]
+    notes: tuple[Message, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
 class Calibrated:
     """A calibration with all that there is to say of it."""
 
@@ -52,6 +63,8 @@ class Calibrated:
     """Rows that are in no fit, each with the reason."""
     pairs: int
     """Pairs of a lever among the rows that were used."""
+    driven: Driven | None = None
+    """The load that told it, where a running engine was driven."""
 
 
 @dataclass(frozen=True, kw_only=True)
