@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from breakeven.advice import Advice
     from breakeven.api import advise, backtest, boundary, engine, evaluate, explain, hardware, load, model, profile, simulate
     from breakeven.errors import BreakevenError, InputError, NotModelledError
+    from breakeven.live import observe
     from breakeven.spec.deployment import Deployment
     from breakeven.spec.disaggregation import Disaggregation, PrefillPool
     from breakeven.spec.engine import Engine, Speculative
@@ -48,6 +49,7 @@ _HOMES = {
     "hardware": "api",
     "load": "api",
     "model": "api",
+    "observe": "live",
     "profile": "api",
     "simulate": "api",
 }
@@ -80,6 +82,7 @@ __all__ = [
     "hardware",
     "load",
     "model",
+    "observe",
     "profile",
     "simulate",
 ]

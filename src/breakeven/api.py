@@ -68,20 +68,10 @@ def levers() -> Mapping[str, Lever]:
 
 
 def load(**sources: object) -> tuple[Deployment, tuple[Message, ...]]:
-    """A deployment from a file, flags, a launch command and a start-up log, with what there is to say about them."""
-    from breakeven import catalog
-    from breakeven.logged_pool import with_measured_pool
-    from breakeven.origin.resolve import resolve
+    """A deployment from a file, flags, a launch command, a start-up log and an observation, with what there is to say about them."""
+    from breakeven.loading import load as loaded
 
-    folders: Any = sources.pop("catalog_dirs", ())
-    resolved = resolve(**sources, catalog_dirs=catalog.user_folders(folders))  # type: ignore[arg-type]
-    deployment, told = with_measured_pool(resolved.deployment, resolved.log)
-    if resolved.trace is not None and (resolved.trace.hash_ids is not None or resolved.trace.prompt_ids is not None):
-        from breakeven.traffic.hits import with_hits
-
-        deployment, reused = with_hits(deployment, resolved.trace)
-        told = (*told, *reused)
-    return deployment, (*resolved.warnings, *told)
+    return loaded(**sources)
 
 
 def model(name: str, *, catalog_dirs: Sequence[Path | str] = ()) -> Model:

@@ -336,6 +336,7 @@ def _deployment(deployment: Deployment, language: Language) -> dict[str, Any]:
     for name in ("arrivals", "reuse"):
         if getattr(deployment.workload, name) is None:
             del told["workload"][name]
+    del told["observed"]
     return told
 
 

@@ -21,6 +21,7 @@ from breakeven.spec.deployment import Deployment
 from breakeven.spec.workload import ReuseRates
 from breakeven.stats import Array, Flags, median
 
+IN_FLIGHT_STEPS = 3
 TTFT_STEPS = 3
 HIT_STEPS = 12
 HIT_SETTLED = 1e-4
@@ -218,7 +219,7 @@ def prepare(d: Deployment, draws: Draws, noise: Noise) -> Setting:
     accepted = curve(d, load.context_tokens, draws)
     space = room(d, s, tokens_held(load, d.engine.kv_reserve == "whole"))
     kept = 1.0 + (e.prefix_bookkeeping if d.engine.enable_prefix_caching else 0.0)
-    told = corrected.factors(d, e, load, draws, _in_flight(d, load))
+    told = corrected.factors(d, e, load, draws, _in_flight(d, e, load))
     offset = kept * told.step
     return Setting(
         deployment=d,
@@ -244,14 +245,19 @@ def priced(d: Deployment, s: Shard, e: Efficiencies, draws: Draws, context_token
     return with_curves(draft.with_speculation(plain, d, s, e, context_tokens), d, s, e, draws, context_tokens)
 
 
-def _in_flight(d: Deployment, load: Demand) -> Array | float | None:
+def _in_flight(d: Deployment, e: Efficiencies, load: Demand) -> Array | float | None:
     """Requests in flight of one replica, by which its own rows correct its times; None where it has none."""
     if d.calibration is None or d.calibration.own is None:
         return None
     if load.mode != "open":
         return load.clients if load.mode == "closed" else load.batch
-    plain = replace(d, calibration=replace(d.calibration, own=None))
-    return np.asarray(evaluate(plain, exact=False).batch) + 1.0
+    plain, found, clients = replace(d, calibration=replace(d.calibration, own=None)), Noise(), np.ones(())
+    # The batch moves with the times that its own place corrects.
+    for _ in range(IN_FLIGHT_STEPS):
+        clients = np.asarray(evaluate(plain, noise=found, exact=False).batch) + 1.0
+        factor = corrected.factors(d, e, load, MEDIAN, clients).step
+        found = Noise(step=factor, prefill=factor)
+    return clients
 
 
 def _prompts(d: Deployment, s: Shard, e: Efficiencies, load: Demand, factor: Array | float, residual: Array | float) -> Prompts:

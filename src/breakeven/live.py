@@ -2,14 +2,104 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from breakeven.errors import InputError
 
 if TYPE_CHECKING:
+    from breakeven.observation.scrape import Target
+    from breakeven.observation.timeline import Timeline
+    from breakeven.observation.window import Heard
     from breakeven.probing.probe import Probed
+    from breakeven.spec.deployment import Deployment
+    from breakeven.spec.evidence import Evidence, Told
     from breakeven.spec.hardware import Device
+
+FOR_S, EVERY_S = 60.0, 2.0
+UNTOLD = ("error.no_model", "error.no_hardware", "error.no_arrivals")
+"""What a description may leave out, since the engine may tell it."""
+PINNED = {"batch": "1", "context": "1"}
+"""Stands in for a workload until one is measured."""
+
+
+def observe(
+    urls: Sequence[str] | str,
+    *,
+    for_s: float = FOR_S,
+    every_s: float = EVERY_S,
+    headers: Mapping[str, str] | None = None,
+    engine: str | None = None,
+    model_name: str | None = None,
+    deployment: Deployment | None = None,
+    heard: Heard | None = None,
+) -> Evidence:
+    """Read running engines for a while, changing nothing on them: several addresses are replicas of one engine.
+
+    With the deployment that they are, its ledgers say how far they use their devices. ``heard`` is called after each reading.
+    """
+    from breakeven.observation import window
+
+    targets = targets_of(urls, headers=headers, engine=engine, model_name=model_name)
+    timeline = window.observe(targets, for_s=for_s, every_s=every_s, heard=heard)
+    return evidence_of(timeline, told_of(targets, timeline), targets, deployment)
+
+
+def targets_of(
+    urls: Sequence[str] | str, *, headers: Mapping[str, str] | None = None, engine: str | None = None, model_name: str | None = None
+) -> tuple[Target, ...]:
+    """The servers to read."""
+    from breakeven.observation import scrape
+
+    given = (urls,) if isinstance(urls, str) else tuple(urls)
+    if not given:
+        raise InputError("observe_no_target")
+    return scrape.targets(given, headers, engine=engine, model=model_name)
+
+
+def told_of(targets: Sequence[Target], timeline: Timeline) -> Told:
+    """What the first server tells of itself beside its metrics."""
+    from breakeven.observation import told
+
+    return told.tell(targets[0].places[0], timeline)
+
+
+def evidence_of(timeline: Timeline, told: Told, targets: Sequence[Target], deployment: Deployment | None = None) -> Evidence:
+    """What was read, as an operating point."""
+    from breakeven.observation import summary
+
+    target = ", ".join(one.source for one in targets)
+    return summary.summarised(timeline, told, target=target, source="live", deployment=deployment)
+
+
+def described(deployed: Mapping[str, Any]) -> Deployment | None:
+    """The deployment as far as it is described, at a workload that stands in; None where too little of it is. Faults are said at once."""
+    from breakeven import api
+
+    flags = deployed["flags"]
+    try:
+        return api.load(**deployed)[0]
+    except InputError as error:
+        if error.message.key not in UNTOLD:
+            raise
+        if error.message.key == "error.no_arrivals" and not PINNED.keys() & flags.keys():
+            return described({**deployed, "flags": {**flags, **PINNED}})
+    return None
+
+
+def with_ledgers(evidence: Evidence, timeline: Timeline, targets: Sequence[Target], deployed: Mapping[str, Any]) -> Evidence:
+    """The evidence with what the ledgers make of it, the deployment completed by what was observed; or why they could not."""
+    from breakeven import api
+    from breakeven.observation.summary import said
+
+    try:
+        deployment, _ = api.load(**deployed, evidence=evidence)
+    except InputError as error:
+        return replace(evidence, warnings=(*evidence.warnings, said(error.message)))
+    return evidence_of(timeline, evidence.told, targets, deployment)
+
 
 
 @dataclass(frozen=True, kw_only=True)

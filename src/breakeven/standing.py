@@ -225,7 +225,14 @@ def _longest_request(p: Point) -> float:
 
 
 def how_sure(d: Deployment) -> Message:
-    """Where the efficiencies come from, and how near that is."""
+    """Where the efficiencies come from, and how near that is; an observation of this deployment is the nearest."""
+    known = _fitted(d)
+    if d.observed is None or not d.observed.corrects:
+        return known
+    return Message("judge.sure_observed", {"known": known, "target": d.observed.target, "seconds": d.observed.seconds})
+
+
+def _fitted(d: Deployment) -> Message:
     known = level(d.engine, d.hardware.device.family)
     said = Message(f"judge.sure_{known}", {"engine": engine_title(d.engine.name), "family": d.hardware.device.family})
     runs = shipped_rows(d.engine, d.hardware.device.family)
@@ -236,6 +243,8 @@ def how_sure(d: Deployment) -> Message:
     basis = None if d.calibration is None else d.calibration.basis
     if basis is None:
         return Message("judge.sure_own_none", {"known": said})
+    if not basis.name:
+        return said
     own = {"name": basis.name, "rows": basis.rows, "own": basis.own_rows}
     return Message("judge.sure_own" if basis.own_rows else "judge.sure_own_others", {"known": said, **own})
 

@@ -16,7 +16,7 @@ from breakeven.kernels import kv_kernel
 from breakeven.ledger.room import room
 from breakeven.ledger.shard import shard
 from breakeven.ledger.unified_pages import unified_bytes_per_token
-from breakeven.logged_pool import with_measured_pool
+from breakeven.logged_pool import pool_of, with_measured_pool
 from breakeven.messages import Message, text
 from breakeven.origin.startup_log import StartupLog, read_log
 from breakeven.spec.deployment import Deployment
@@ -235,11 +235,11 @@ class TestTheLedger:
         deployment, _ = api.load(flags=table)
         tokens = 64_000
         said = StartupLog(engine="vllm", kv_tokens=tokens, pages_unified=True)
-        found, warnings = with_measured_pool(deployment, said)
+        found, warnings = with_measured_pool(deployment, pool_of(said))
         held = room(found, shard(found, Draws(0, 0)), 0.0)
         assert held.pool_bytes == pytest.approx(tokens * 73_728, rel=1e-3) and not warnings
         # Counted as tokens of whole contexts (later versions), the bytes that the log names decide.
-        other, _ = with_measured_pool(deployment, replace(said, kv_tokens=128_000, kv_bytes=float(tokens * 73_728)))
+        other, _ = with_measured_pool(deployment, pool_of(replace(said, kv_tokens=128_000, kv_bytes=float(tokens * 73_728))))
         assert room(other, shard(other, Draws(0, 0)), 0.0).pool_bytes == pytest.approx(tokens * 73_728, rel=1e-3)
 
 

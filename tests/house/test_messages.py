@@ -25,7 +25,7 @@ FACES = [
 ERRORS = {"BreakevenError", "InputError", "NotModelledError", "UnreachableError"}
 SENTENCE = re.compile(r"[A-Za-z]{2,} +[A-Za-z]{2,}")
 NOT_SAID = re.compile(r"(not )?(bold|dim|italic) (\w+)|unexpected extra|No such command \x27")
-HELP = re.compile(r"cli\.(option_\w+|breakeven|advise|backtest|calibrate|catalog|profile|schema|simulate)")
+HELP = re.compile(r"cli\.(option_\w+|breakeven|advise|backtest|calibrate|catalog|observe|profile|schema|simulate)")
 
 
 def holes(template: str) -> list[tuple[str, str]]:

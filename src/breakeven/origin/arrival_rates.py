@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from breakeven.spec.workload import ArrivalRates
@@ -50,10 +52,20 @@ def arrival_rates(arrival_s: Array) -> ArrivalRates | None:
     of dispersion, which leaves the variance that Poisson arrivals at these rates would not explain.
     """
     counted = windows_of(arrival_s)
-    if counted is None or float(np.ptp(counted[0])) == 0.0:
-        return None
-    found, window = counted
+    return None if counted is None else _grouped(*counted)
+
+
+def arrival_rates_of_windows(requests: Sequence[float], window_s: float) -> ArrivalRates | None:
+    """The same of requests that were counted in equal windows, in order."""
+    counts = np.asarray(requests, dtype=float)
+    found = factors_of(counts) if len(counts) >= FEWEST_WINDOWS and counts.sum() > 0.0 else None
+    return None if found is None else _grouped(found, window_s)
+
+
+def _grouped(found: Array, window: float) -> ArrivalRates | None:
     windows = len(found)
+    if float(np.ptp(found)) == 0.0:
+        return None
     split = np.array_split(np.sort(found), min(GROUPS, windows))
     return ArrivalRates(
         factors=tuple(float(part.mean()) for part in split),

@@ -29,6 +29,8 @@ POOL = (
 PREFILL = "disaggregation.prefill_"
 ALONE = ("model", "calibration")
 """Keys outside every section."""
+TYPED = ("file", "flags")
+"""Layers that stand over what an engine says of itself."""
 FILES = ("model", "calibration", "workload.trace")
 """What names a file, in whose name anything may stand."""
 SECTIONS: Mapping[str, tuple[str, ...]] = {
@@ -78,7 +80,7 @@ class Given:
     value: object
     origin: Provenance
     layer: str
-    """``launch``, ``log``, ``file`` or ``flags``."""
+    """``launch``, ``log``, ``evidence``, ``file`` or ``flags``."""
 
 
 Table = dict[str, Given]
@@ -215,17 +217,18 @@ def log_layer(log: StartupLog) -> Table:
     return {path: Given(value=value, origin="measured", layer="log") for path, value in flat.items() if value is not None}
 
 
-def contradictions(log: Table, others: Iterable[Table]) -> tuple[Message, ...]:
-    """What the log says otherwise than the user, and which of the two is taken: a file and a flag win, a launch command does not."""
+def contradictions(ran: Table, others: Iterable[Table], words: str = "log") -> tuple[Message, ...]:
+    """What a log or a running engine says otherwise than another layer, and which of the two is taken: a file and a flag win, what was
+    meant to run or ran before does not."""
     found = []
-    for path, said in log.items():
+    for path, said in ran.items():
         for given in (layer[path] for layer in others if path in layer):
             name = path.removeprefix("engine.")
             if name not in FIELDS or _same(name, said.value, given.value):
                 continue
-            taken = said.value if given.layer == "launch" else given.value
+            taken = given.value if given.layer in TYPED else said.value
             values = {"setting": path, "log": shown(said.value), "typed": shown(given.value), "taken": shown(taken)}
-            found.append(Message("warning.log_contradicts", values))
+            found.append(Message(f"warning.{words}_contradicts", values))
     return tuple(found)
 
 

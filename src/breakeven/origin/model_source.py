@@ -38,6 +38,19 @@ def load_model(
     return load_config(path), "file"
 
 
+def load_told(name: str, catalog_dirs: tuple[Path, ...] = ()) -> Model:
+    """The model by what an engine calls it: an id, a path that is here too, or a folder whose last two names are an id.
+
+    Nothing is fetched for it, and an alias that the engine was given tells nothing.
+    """
+    for each in dict.fromkeys((name, "/".join(name.rstrip("/").split("/")[-2:]))):
+        try:
+            return load_model(each, catalog_dirs, fetch=False)[0]
+        except InputError:
+            continue
+    raise InputError("evidence_model", name=shown(name))
+
+
 def _local(name: str, beside: Path | None) -> Path | None:
     """The path a name means, if it means one: spelled as a path, a ``.json`` or ``.gguf`` name, or a folder with a configuration."""
     spelled = name.startswith(("./", "../", "/", "~", ".\\")) or name in (".", "..") or name.lower().endswith((".json", ".gguf"))

@@ -1,4 +1,4 @@
-"""All that a user has, resolved into one deployment: defaults < catalogue < launch command < start-up log < file < flags."""
+"""All that a user has, resolved into one deployment: defaults < catalogue < launch command < log < evidence < file < flags."""
 
 from __future__ import annotations
 
@@ -15,10 +15,12 @@ from breakeven.origin import gguf
 from breakeven.origin.calibrated import calibration_of
 from breakeven.origin.deployment_file import read_deployment
 from breakeven.origin.engine_fields import FIELDS, WITHOUT_EFFECT
+from breakeven.origin.evidence_file import read_evidence
+from breakeven.origin.input_layers import check_arrivals, layers_of
 from breakeven.origin.launch import LaunchSettings
 from breakeven.origin.launch_command import parse_launch
-from breakeven.origin.layers import Table, contradictions, file_layer, flags_layer, launch_layer, log_layer, merge
-from breakeven.origin.model_source import load_model
+from breakeven.origin.layers import Table, merge
+from breakeven.origin.model_source import load_model, load_told
 from breakeven.origin.pool_fields import disaggregation_of
 from breakeven.origin.speculative import speculative_of, table_of
 from breakeven.origin.startup_log import StartupLog, read_log
@@ -29,6 +31,7 @@ from breakeven.spec.check import check_deployment
 from breakeven.spec.deployment import Deployment, Provenance
 from breakeven.spec.disaggregation import prefill_engine
 from breakeven.spec.engine import Engine, Speculative
+from breakeven.spec.evidence import Evidence
 from breakeven.spec.hardware import Device, Hardware, check_known, with_memory
 from breakeven.spec.model import Model
 from breakeven.trace import Trace
@@ -44,6 +47,8 @@ class Resolved:
     deployment: Deployment
     log: StartupLog | None = None
     """The start-up log, whose cache is yet to be put into the ledger."""
+    evidence: Evidence | None = None
+    """What was observed, whose cache and step time are yet to be put under the deployment."""
     warnings: tuple[Message, ...] = ()
     trace: Trace | None = None
     """The trace that the workload names, as it was read."""
@@ -55,12 +60,13 @@ def resolve(
     flags: Mapping[str, object] | None = None,
     launch: str | LaunchSettings | None = None,
     log: Path | str | None = None,
+    evidence: Path | str | Evidence | None = None,
     catalog_dirs: Sequence[Path] = (),
 ) -> Resolved:
-    """One deployment from a file, a launch command, a start-up log and flags, in any mixture."""
+    """One deployment from a file, a launch command, a start-up log, an observation and flags, in any mixture."""
     table = read_deployment(Path(file)) if file is not None else {}
     beside = Path(file).parent if file is not None else None
-    return resolve_table(table, flags=flags, launch=launch, log=log, catalog_dirs=catalog_dirs, beside=beside)
+    return resolve_table(table, flags=flags, launch=launch, log=log, evidence=evidence, catalog_dirs=catalog_dirs, beside=beside)
 
 
 def resolve_table(
@@ -69,20 +75,22 @@ def resolve_table(
     flags: Mapping[str, object] | None = None,
     launch: str | LaunchSettings | None = None,
     log: Path | str | None = None,
+    evidence: Path | str | Evidence | None = None,
     catalog_dirs: Sequence[Path] = (),
     beside: Path | None = None,
 ) -> Resolved:
     """One deployment from a table as a file would hold it; ``beside`` is the folder its paths start from."""
     command = parse_launch(launch) if isinstance(launch, str) else launch
     started = read_log(Path(log)) if log is not None else None
-    settings = launch_layer(command) if command is not None else {}
-    ran, typed = log_layer(started) if started is not None else {}, (file_layer(table), flags_layer(flags or {}))
-    merged = merge((settings, ran, *typed))
+    seen = evidence if evidence is None or isinstance(evidence, Evidence) else read_evidence(Path(evidence))
+    layers = layers_of(table, flags or {}, command, started, seen)
+    merged = merge(layers.ordered)
+    check_arrivals(seen, merged)
     dirs = tuple(catalog_dirs)
     provenance: dict[str, Provenance] = {}
     model = _model(merged, dirs, beside, provenance)
     device = _device(merged, dirs, provenance)
-    loaded = workload_of(merged, beside)
+    loaded = workload_of(merged, beside, seen.windows if seen is not None else None)
     provenance.update(loaded.provenance)
     built = _engine(merged, model, device, command, provenance)
     _check_device_layers(started.device_layers if started is not None else None, model)
@@ -104,11 +112,12 @@ def resolve_table(
     deployment, fitted = calibration_of(deployment, merged.get("calibration"), beside)
     _check_kernels(deployment)
     told = (*(command.warnings if command is not None else ()), *(started.warnings if started is not None else ()))
-    told += contradictions(ran, (settings, *typed))
+    told += layers.told
     told += catalog.told_of_folders({"hardware": str(merged["hardware.device"].value), "models": str(merged["model"].value)}, dirs)
     return Resolved(
         deployment=deployment,
         log=started,
+        evidence=seen,
         warnings=(*told, *loaded.warnings, *built.warnings, *fitted),
         trace=loaded.trace,
     )
@@ -126,6 +135,9 @@ def _model(merged: Table, dirs: tuple[Path, ...], beside: Path | None, provenanc
     given = merged.get("model")
     if given is None:
         raise InputError("no_model")
+    if given.layer == "evidence":
+        provenance["model"] = "measured"
+        return load_told(word(given.value, "model"), dirs)
     model, provenance["model"] = load_model(word(given.value, "model"), dirs, beside if given.layer == "file" else None)
     return model
 
@@ -134,7 +146,7 @@ def _device(merged: Table, dirs: tuple[Path, ...], provenance: dict[str, Provena
     given = merged.get("hardware.device")
     if given is None:
         raise InputError("no_hardware")
-    provenance["hardware.device"] = "catalogue"
+    provenance["hardware.device"] = "measured" if given.layer == "evidence" else "catalogue"
     device = catalog.load("hardware", word(given.value, "hardware.device"), dirs)
     stated = merged.get("hardware.memory_bytes")
     if stated is not None:
@@ -184,7 +196,7 @@ def _engine(merged: Table, model: Model, device: Device, command: LaunchSettings
 
 def _from_log(merged: Table, name: str) -> bool:
     given = merged.get(f"engine.{name}")
-    return given is not None and given.layer == "log"
+    return given is not None and given.layer in ("log", "evidence")
 
 
 def _kernel_of_log(built: _Built, model: Model, device: Device, log: StartupLog | None, provenance: dict[str, Provenance]) -> _Built:

@@ -9,11 +9,12 @@ from typing import Any
 
 from breakeven.errors import InputError
 from breakeven.messages import Message
-from breakeven.origin.arrival_rates import arrival_rates
+from breakeven.origin.arrival_rates import arrival_rates, arrival_rates_of_windows
 from breakeven.origin.layers import SECTIONS, Given, Table
 from breakeven.origin.values import Parser, count, numbers, one_of, positive, shown, uncertain, word
 from breakeven.spec.check import ACCEPTANCE, WORKLOAD, check_positions
 from breakeven.spec.deployment import Provenance
+from breakeven.spec.evidence import Windowed
 from breakeven.spec.workload import ACCEPTANCE_FORMS, ARRIVALS, TASKS, Acceptance, Price, Slo, Workload
 from breakeven.trace import Trace, arrivals, damage, lengths, request_rate
 
@@ -30,8 +31,8 @@ class Loaded:
     trace: Trace | None = None
 
 
-def workload_of(table: Table, beside: Path | None) -> Loaded:
-    """The workload; a trace gives lengths and arrivals where they are not given."""
+def workload_of(table: Table, beside: Path | None, windows: Windowed | None = None) -> Loaded:
+    """The workload; a trace gives lengths and arrivals where they are not given, ``windows`` how an observed rate varied."""
     values: dict[str, Any] = {}
     provenance: dict[str, Provenance] = {"workload.prefix_hit_rate": "assumed", "workload.task": "assumed"}
     for name, parser in NUMBERS.items():
@@ -39,6 +40,9 @@ def workload_of(table: Table, beside: Path | None) -> Loaded:
         if given is not None:
             values[name] = parser(given.value, f"workload.{name}")
             provenance[f"workload.{name}"] = given.origin
+    if windows is not None and (given := table.get("workload.request_rate")) is not None and given.layer == "evidence":
+        values["arrivals"] = arrival_rates_of_windows(windows.requests, windows.window_s)
+        provenance |= {} if values["arrivals"] is None else {"workload.arrivals": "measured"}
     traced = _trace(table, values, beside)
     values |= traced.values
     provenance |= {f"workload.{name}": "file" for name, value in traced.values.items() if name != "trace" and value is not None}

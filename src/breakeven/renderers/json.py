@@ -7,7 +7,9 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from breakeven.spec.evidence import Evidence
 
-def render(document: Struct | dict[str, Any]) -> str:
+
+def render(document: Struct | Evidence | dict[str, Any]) -> str:
     """Indented JSON, in the order of the schema, ending in a newline. What is not finite is ``null``."""
     return msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n"

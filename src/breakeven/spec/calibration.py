@@ -31,7 +31,7 @@ class Basis:
     """What a calibration was made of, as it is said to the reader."""
 
     name: str
-    """The file."""
+    """The file; empty where there is none and the one row was observed."""
     rows: int
     own_rows: int
     """Those of this very deployment: its model, device and engine."""

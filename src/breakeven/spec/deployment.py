@@ -11,6 +11,7 @@ from breakeven.spec.disaggregation import Disaggregation
 from breakeven.spec.engine import Engine
 from breakeven.spec.hardware import Hardware
 from breakeven.spec.model import Model
+from breakeven.spec.observed import Observed
 from breakeven.spec.parallel import layout
 from breakeven.spec.workload import Price, Slo, Workload
 
@@ -33,6 +34,8 @@ class Deployment:
     """Draft models by the name the settings use, already loaded."""
     calibration: Calibration | None = None
     """What was fitted to measurements of this deployment or its kind; None takes what is shipped."""
+    observed: Observed | None = None
+    """What was seen of it while it ran."""
     provenance: Mapping[str, Provenance] = field(default_factory=dict)
     """Dotted path (``workload.input_tokens``) to where the value came from."""
 

@@ -18,7 +18,7 @@ class Figure:
     value: float
     sure: Sure
     how: str
-    """Which estimator: a key of ``locale/*/observe.toml``."""
+    """Which estimator: a key of ``locale/*/observed.toml``, its area before it."""
     metrics: tuple[str, ...] = ()
     """The metrics it was made of, by their names on the page."""
     low: float | None = None
@@ -40,11 +40,13 @@ class Quantiles:
     metric: str = ""
     sense: str = ""
     """What this metric calls by that name: a key of ``locale/*/adapter.toml``."""
+    sure: Sure = "counted"
+    """``since_start`` where nothing was observed in the window."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Levels:
-    """A level over time: its values and the share of the time at each (rising; shares add up to 1)."""
+    """A level over time, of one replica (ranks summed, replicas pooled): values, rising, and the share of the time at each."""
 
     values: tuple[float, ...]
     shares: tuple[float, ...]
@@ -66,9 +68,11 @@ class Windowed:
 
     window_s: float
     requests: tuple[float, ...]
+    """That began to be answered in each (that ended, where the engine tells no more), on all replicas."""
     output_tokens: tuple[float, ...]
+    """Of each, on all replicas."""
     running: tuple[float, ...] = ()
-    """Mean sequences running in each."""
+    """Mean sequences decoding on one replica in each."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,11 +86,18 @@ class Told:
     """Fields of ``Engine`` by their names, as a deployment file would hold them."""
     speculative: Mapping[str, str | float | int | bool] = field(default_factory=dict)
     kv_tokens: int | None = None
+    """Tokens that the cache of one replica (of ranks: of one rank) holds."""
+    kv_tokens_local: bool = False
+    """Whether that is one device's count, which context parallelism multiplies (vLLM pull request 40895)."""
     device: str = ""
     """Name in the catalogue of devices, where the device could be read."""
     devices: int | None = None
+    devices_seen: int | None = None
+    """Devices in the machine, where not all of them need be this server's."""
     sources: Mapping[str, str] = field(default_factory=dict)
     """Which endpoint or tool told each of them."""
+    silent: Mapping[str, Said] = field(default_factory=dict)
+    """Endpoint or tool that was asked and told nothing, and why."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,13 +122,20 @@ class Evidence:
     """Of each replica."""
     told: Told
     figures: Mapping[str, Figure] = field(default_factory=dict)
-    """``effective_batch``, ``step_s``, ``output_tokens_per_s``, ``input_tokens_per_s``, ``request_rate_per_s``, ``input_tokens``,
-    ``output_tokens``, ``context_tokens``, ``kv_usage``, ``prefix_hit_rate``, ``acceptance_length``, ``acceptance_rate``,
-    ``preemptions_per_s``, ``tpot_s``, ``ttft_s``, ``mbu``, ``mfu``, ``kv_share`` …"""
+    """The best of each. Of one replica: ``effective_batch`` (mean over time, idle time in it), ``batch_in_step`` (mean over steps),
+    ``busy_share``, ``step_s`` (of a round, where it drafts), ``tpot_s``, ``context_tokens``, ``running``, ``waiting``, ``kv_usage``. Of all
+    replicas: ``output_tokens_per_s``, ``input_tokens_per_s`` (cached ones in it), ``computed_tokens_per_s``, ``request_rate_per_s``,
+    ``failed_per_s``, ``preemptions_per_s``, ``in_flight``. Of requests: ``input_tokens``, ``output_tokens``, ``ttft_s``, ``e2e_s``,
+    ``queue_s``, ``prefix_hit_rate``. Of rounds: ``acceptance_rate`` (accepted/drafted), ``acceptance_length`` (bonus included) and
+    ``draft_tokens_per_round`` of those that drafted, ``tokens_per_round`` of all, ``drafted_share``. Of one device, with a deployment:
+    ``mbu``, ``mfu``, ``mfu_with_prompts`` (over the window), ``kv_share``, ``bytes_per_step``, ``flop_per_step``, ``predicted_step_s``;
+    from its own counters ``dram_active``, ``tensor_active``."""
+    estimators: Mapping[str, tuple[Figure, ...]] = field(default_factory=dict)
+    """All that tell a figure, the best first, where there may be several."""
     acceptance_cumulative: tuple[float, ...] = ()
-    """Share of rounds in which the drafted position was accepted, from the first."""
+    """Share of the rounds that drafted in which the position was accepted, and so all before it, from the first."""
     counts: Mapping[str, float] = field(default_factory=dict)
-    """What counters rose by in the window, by quantity: exact."""
+    """What counters rose by in the window, by quantity, histograms as ``<quantity>_count`` and ``<quantity>_sum``: exact."""
     levels: Mapping[str, Levels] = field(default_factory=dict)
     """``running``, ``waiting``, ``kv_usage``."""
     latencies: Mapping[str, Quantiles] = field(default_factory=dict)

@@ -1,0 +1,34 @@
+"""All that a user has, read and put together: the deployment, the cache and the step time that were measured, the trace's reuse."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from breakeven import catalog
+from breakeven.logged_pool import Pool, pool_of, with_measured_pool
+from breakeven.messages import Message
+from breakeven.observed import with_observed
+from breakeven.origin.resolve import Resolved, resolve
+from breakeven.spec.deployment import Deployment
+
+
+def load(**sources: object) -> tuple[Deployment, tuple[Message, ...]]:
+    """A deployment from its sources, with what there is to say about them."""
+    folders: Any = sources.pop("catalog_dirs", ())
+    resolved = resolve(**sources, catalog_dirs=catalog.user_folders(folders))  # type: ignore[arg-type]
+    deployment, told = with_measured_pool(resolved.deployment, _pool(resolved))
+    if resolved.trace is not None and (resolved.trace.hash_ids is not None or resolved.trace.prompt_ids is not None):
+        from breakeven.traffic.hits import with_hits
+
+        deployment, reused = with_hits(deployment, resolved.trace)
+        told = (*told, *reused)
+    deployment, seen = with_observed(deployment, resolved.evidence)
+    return deployment, (*resolved.warnings, *told, *seen)
+
+
+def _pool(resolved: Resolved) -> Pool | None:
+    """The cache as the running engine tells it, else as its start-up log does."""
+    told = None if resolved.evidence is None else resolved.evidence.told
+    if told is not None and told.kv_tokens is not None:
+        return Pool(tokens=told.kv_tokens, pages_unified=told.engine == "vllm", local=told.kv_tokens_local, words="evidence")
+    return pool_of(resolved.log)

@@ -1,0 +1,85 @@
+"""What happened to one server while it was read: restarts, readings that did not come back, pages that are odd."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from breakeven.errors import BreakevenError
+from breakeven.messages import Message
+from breakeven.observation.scrape import Missed, Read
+
+TOLD_RESTARTS = 5
+"""So many restarts are told one by one; of more it is told how many."""
+
+
+class Course:
+    """The course of one server."""
+
+    def __init__(self, source: str, every_s: float, began_s: float) -> None:
+        self.missed = 0
+        self.failure: BreakevenError | None = None
+        """Why the last reading that is missing did not come back."""
+        self._source, self._every_s, self._began_s = source, every_s, began_s
+        self._last: Read | None = None
+        self._missed_at_s: float | None = None
+        """When the last reading did not come back, while none has since."""
+        self._silent_s = 0.0
+        self._restarts: list[Message] = []
+        self._returns = 0
+        """How often its process was older than before: then more than one answer behind the address."""
+        self._odd: Counter[str] = Counter()
+
+    def missing(self, one: Missed) -> None:
+        """A reading did not come back."""
+        self.missed += 1
+        self.failure = one.error
+        self._missed_at_s = one.at_s
+
+    def read(self, one: Read, *, fell: int) -> None:
+        """A reading came back, in which so many counts were lower than before."""
+        last, page = self._last, one.page
+        if last is not None and self._missed_at_s is not None:
+            self._silent_s += max(one.at_s - last.at_s - self._every_s, 0.0)
+        if last is not None:
+            self._compare(last, one, fell)
+        for kind, count in (("not_numbers", page.not_numbers), ("duplicates", page.duplicates), ("damaged", page.damaged)):
+            self._odd[kind] = max(self._odd[kind], count)
+        if page.role == "router":
+            self._odd["router"] = 1
+        self._last, self._missed_at_s = one, None
+
+    def _compare(self, last: Read, one: Read, fell: int) -> None:
+        before, after = last.page.started_s, one.page.started_s
+        known = before is not None and after is not None
+        if before is not None and after is not None and after < before:
+            self._returns += 1
+        if fell or (known and before != after):
+            values = {"target": self._source, "at": one.at_s - self._began_s, "gap": one.at_s - last.at_s, "fell": fell}
+            self._restarts.append(Message("observe.note_restart" if fell else "observe.note_restart_unseen", values))
+
+    def told(self) -> Iterator[Message]:
+        """All that is to be said of it."""
+        if self._returns:
+            yield Message("observe.note_alternates", {"target": self._source, "times": len(self._restarts)})
+        elif len(self._restarts) > TOLD_RESTARTS:
+            yield Message("observe.note_restarts", {"target": self._source, "times": len(self._restarts)})
+        else:
+            yield from self._restarts
+        if self.failure is not None:
+            yield self._lost()
+            yield self.failure.message
+        if self._odd["router"]:
+            yield Message("observe.note_router", {"target": self._source})
+        for kind in ("not_numbers", "duplicates", "damaged"):
+            if self._odd[kind]:
+                yield Message(f"observe.note_{kind}", {"target": self._source, "count": self._odd[kind]})
+
+    def _lost(self) -> Message:
+        values: dict[str, object] = {"target": self._source, "missed": self.missed}
+        if self._last is None:
+            return Message("observe.note_never", values)
+        if self._missed_at_s is None:
+            return Message("observe.note_missed", {**values, "silent": self._silent_s})
+        silent_s = self._silent_s + self._missed_at_s - self._last.at_s
+        return Message("observe.note_died", {**values, "silent": silent_s, "at": self._last.at_s - self._began_s})

@@ -1,0 +1,97 @@
+"""How long a step takes, how long a user waits for a token, and how much of the time the engine works."""
+
+from __future__ import annotations
+
+from breakeven.observation import batches
+from breakeven.observation.estimate import figure, known, ratio
+from breakeven.observation.quantities import Quantities
+from breakeven.spec.evidence import Figure
+
+
+def step_estimators(q: Quantities) -> tuple[Figure, ...]:
+    """Seconds of a step, of a round where it drafts, the surest first."""
+    return known((_timed_steps(q), _latency(q), _busy_steps(q), _from_tpot(q)))
+
+
+def tpot_estimators(q: Quantities) -> tuple[Figure, ...]:
+    """Seconds a user waits for a token: by tokens, then by requests."""
+    return known((_by_tokens(q), _by_seconds(q), _by_requests(q)))
+
+
+def busy_estimators(q: Quantities, step_s: Figure | None) -> tuple[Figure, ...]:
+    """Share of the time in which a step runs."""
+    return known((_timed_share(q), _stepped_share(q, step_s), _read_share(q)))
+
+
+def _timed_steps(q: Quantities) -> Figure | None:
+    return figure(q.mean("step_time"), "counted", "observed.how_step_timed", q.metrics("step_time"))
+
+
+def _latency(q: Quantities) -> Figure | None:
+    """The step that the mean chunk is made in: long steps of full batches count for more than by steps."""
+    return figure(q.mean("itl"), "counted", "observed.how_step_itl", q.metrics("itl"))
+
+
+def _busy_steps(q: Quantities) -> Figure | None:
+    """Time that decoding takes, over steps: from the batch over time and the batch in a step, T·b/(steps·b_step)."""
+    passes, metric = batches.steps(q)
+    over_time = next((one for one in batches.estimators(q) if one.sure == "derived"), None)
+    in_step = next((one for one in batches.step_estimators(q) if one.sure == "counted"), None)
+    if passes is None or over_time is None or in_step is None:
+        return None
+    value = ratio(over_time.value * q.replica_seconds, passes * in_step.value)
+    return figure(value, "derived", "observed.how_step_batches", (*over_time.metrics, *in_step.metrics, *metric))
+
+
+def _from_tpot(q: Quantities) -> Figure | None:
+    """TPOT·τ where the drafts are counted."""
+    each, rounds = q.mean("tpot"), q.moved("drafts")
+    length = 1.0 if rounds is None else 1.0 + (q.rise("accepted_tokens") or 0.0) / rounds
+    return figure(None if each is None else each * length, "derived", "observed.how_step_tpot", q.metrics("tpot"))
+
+
+def _by_tokens(q: Quantities) -> Figure | None:
+    """Σ latencies between chunks over the tokens that came with them: right under speculation, where a chunk holds several."""
+    waited, tokens = q.moved("itl", "sum"), q.moved("output_tokens")
+    if waited is None:
+        return None
+    if tokens is None:
+        return figure(q.mean("itl"), "derived", "observed.how_tpot_itl", q.metrics("itl"))
+    return figure(
+        ratio(waited, max(tokens - (q.rise("ttft", "count") or 0.0), 1.0)),
+        "counted",
+        "observed.how_tpot_tokens",
+        q.metrics("itl", "output_tokens"),
+    )
+
+
+def _by_seconds(q: Quantities) -> Figure | None:
+    value = ratio(q.moved("decode_seconds"), q.moved("output_tokens"))
+    return figure(value, "counted", "observed.how_tpot_seconds", q.metrics("decode_seconds", "output_tokens"))
+
+
+def _by_requests(q: Quantities) -> Figure | None:
+    return figure(q.mean("tpot"), "counted", "observed.how_tpot_requests", q.metrics("tpot"))
+
+
+def _timed_share(q: Quantities) -> Figure | None:
+    value = ratio(q.moved("step_time", "sum"), q.replica_seconds * q.ranks_of("step_time"))
+    return figure(None if value is None else min(value, 1.0), "counted", "observed.how_busy_timed", q.metrics("step_time"))
+
+
+def _stepped_share(q: Quantities, step_s: Figure | None) -> Figure | None:
+    """Steps × the mean step over the window: too large where full steps take longer, since the mean is by chunks."""
+    passes, metric = batches.steps(q)
+    if passes is None or step_s is None:
+        return None
+    value = ratio(passes * step_s.value, q.replica_seconds)
+    return figure(None if value is None else min(value, 1.0), "derived", "observed.how_busy_steps", (*metric, *step_s.metrics))
+
+
+def _read_share(q: Quantities) -> Figure | None:
+    level = q.level("running")
+    if level is None:
+        return None
+    share = float(level.weights[level.values > 0.0].sum() / level.weights.sum())
+    half = 1.645 * (share * (1.0 - share) / max(level.independent, 1.0)) ** 0.5
+    return figure(share, "sampled", "observed.how_busy_gauge", level.metrics, half=half)

@@ -1,0 +1,61 @@
+"""A long observation in equal windows: the load over time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from breakeven.observation import increases
+from breakeven.observation.increases import Rise
+from breakeven.observation.quantities import Quantities
+from breakeven.spec.evidence import Windowed
+from breakeven.stats import Array
+
+LONG_S = 600.0
+"""From here on an observation has windows."""
+SHORTEST_S = 60.0
+MOST = 288
+"""Windows at most: five minutes each over a day."""
+READINGS = 4
+"""Times between readings that a window is made of at least."""
+
+
+def windows(q: Quantities) -> Windowed | None:
+    """Requests that began, output tokens and mean sequences of each whole window; None where the observation is short."""
+    if q.seconds < LONG_S:
+        return None
+    length = max(SHORTEST_S, READINGS * q.timeline.every_s, q.seconds / MOST)
+    edges: Array = np.asarray(q.timeline.start_s + length * np.arange(int(q.seconds / length + 1e-9) + 1), dtype=float)
+    begun = _parts(q, "ttft", "count") or _parts(q, "requests_finished", "") or _parts(q, "e2e", "count")
+    return Windowed(
+        window_s=length,
+        requests=_counts(begun, edges),
+        output_tokens=_counts(_parts(q, "output_tokens", ""), edges),
+        running=_running(q, edges),
+    )
+
+
+def _parts(q: Quantities, quantity: str, part: str) -> list[Rise]:
+    return [one for one in q.rises.get(quantity, ()) if one.series.part == part]
+
+
+def _counts(some: Sequence[Rise], edges: Array) -> tuple[float, ...]:
+    return tuple(map(float, np.diff(increases.gained_at(some, edges))))
+
+
+def _running(q: Quantities, edges: Array) -> tuple[float, ...]:
+    """Of one replica: by latencies, else by the gauge's readings in the window, straight over windows without any."""
+    waited, each = _parts(q, "itl", "sum"), float(edges[1] - edges[0])
+    if waited and any(one.total for one in waited):
+        replicas = max(q.replica_seconds / q.seconds, 1e-9)
+        return tuple(value / (each * replicas) for value in _counts(waited, edges))
+    level = q.level("running")
+    if level is None:
+        return ()
+    places = np.clip(np.searchsorted(edges, level.times, side="right") - 1, 0, edges.size - 2)
+    weight = np.bincount(places, weights=level.weights, minlength=edges.size - 1)
+    held = np.bincount(places, weights=level.weights * level.values, minlength=edges.size - 1)
+    known = weight > 0.0
+    middles = (edges[:-1] + edges[1:]) / 2
+    return tuple(map(float, np.interp(middles, middles[known], held[known] / weight[known])))

@@ -1,0 +1,142 @@
+"""Readings as they come, kept as series; what happened to the servers meanwhile is told beside them."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import inf, isfinite
+
+from breakeven.adapter import QUANTITIES, Alias
+from breakeven.errors import BreakevenError, InputError
+from breakeven.messages import Message
+from breakeven.observation.course import Course
+from breakeven.observation.page import Reading
+from breakeven.observation.scrape import Missed, Read
+from breakeven.observation.timeline import Part, Series, Timeline
+
+RISING = frozenset(quantity for quantity, kind in QUANTITIES.items() if kind in ("counter", "histogram"))
+"""What falls only where a server began anew."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Key:
+    """What makes a series."""
+
+    source: str
+    quantity: str
+    rank: str
+    split: str
+    part: Part
+    le: float | None
+    family: str
+
+
+@dataclass(kw_only=True)
+class _Points:
+    """A series that grows."""
+
+    alias: Alias
+    labels: Mapping[str, str]
+    times: array[float] = field(default_factory=lambda: array("d"))
+    values: array[float] = field(default_factory=lambda: array("d"))
+
+
+class Record:
+    """All that was read so far."""
+
+    def __init__(self, *, every_s: float) -> None:
+        self.every_s = every_s
+        self.readings = 0
+        self.engine = ""
+        self._points: dict[_Key, _Points] = {}
+        self._courses: dict[str, Course] = {}
+        self._times: array[float] = array("d")
+        self._notes: dict[object, Message] = {}
+
+    def add(self, one: Read | Missed) -> None:
+        """Take in a reading, or that one is missing."""
+        course = self._courses.setdefault(one.source, Course(one.source, self.every_s, one.at_s))
+        if isinstance(one, Read) and one.page.engine and self.engine not in ("", one.page.engine):
+            other = InputError("observe_engines_differ", target=one.source, engine=one.page.engine, other=self.engine)
+            one = Missed(source=one.source, at_s=one.at_s, error=other)
+        if isinstance(one, Missed):
+            course.missing(one)
+            return
+        course.read(one, fell=[self._keep(one, reading) for reading in one.page.readings].count(True))
+        self.engine = self.engine or one.page.engine
+        self.readings += 1
+        self._times.append(one.at_s)
+        for note in one.page.notes:
+            self.note(note)
+
+    def note(self, message: Message) -> None:
+        """What is to be said of the observation, once for each server."""
+        self._notes[message.key, message.values.get("target")] = message
+
+    def failed_first(self, servers: int) -> BreakevenError | None:
+        """Why the first server did not answer, once each of so many was asked and none has."""
+        if self.readings or len(self._courses) < servers:
+            return None
+        return next((course.failure for course in self._courses.values()), None)
+
+    def timeline(self, last_s: float | None = None) -> Timeline:
+        """The series so far, or their last seconds."""
+        since_s = -inf if last_s is None else max(self._times, default=0.0) - last_s
+        times = [at_s for at_s in self._times if at_s >= since_s]
+        told = [note for course in self._courses.values() for note in course.told()]
+        series = (_series(key, points, since_s) for key, points in self._points.items())
+        return Timeline(
+            engine=self.engine,
+            series=tuple(one for one in series if len(one.times)),
+            start_s=min(times),
+            end_s=max(times),
+            readings=len(times),
+            every_s=self.every_s,
+            missed=sum(course.missed for course in self._courses.values()),
+            notes=(*self._notes.values(), *told),
+        )
+
+    def _keep(self, read: Read, reading: Reading) -> bool:
+        """Keep a value; whether it is a count that has fallen."""
+        if not isfinite(reading.value):
+            return False
+        key = _key(read.source, reading)
+        points = self._points.setdefault(key, _Points(alias=reading.alias, labels=reading.labels))
+        points.labels = reading.labels
+        fell = bool(points.values) and reading.quantity in RISING and reading.value < points.values[-1]
+        points.times.append(read.at_s)
+        points.values.append(reading.value)
+        return fell
+
+
+def _key(source: str, reading: Reading) -> _Key:
+    return _Key(
+        source=source,
+        quantity=reading.quantity,
+        rank=reading.rank,
+        split=reading.split,
+        part=reading.part,
+        le=reading.le,
+        family=reading.alias.family,
+    )
+
+
+def _series(key: _Key, points: _Points, since_s: float) -> Series:
+    from numpy import array as copied
+    from numpy import searchsorted
+
+    times = copied(points.times)
+    at = int(searchsorted(times, since_s))
+    return Series(
+        quantity=key.quantity,
+        source=key.source,
+        rank=key.rank,
+        split=key.split,
+        part=key.part,
+        le=key.le,
+        alias=points.alias,
+        times=times[at:],
+        values=copied(points.values)[at:],
+        labels=points.labels,
+    )

@@ -1,0 +1,118 @@
+"""One reading of one server: its page found where none was named, asked for once, and dated at the middle of the request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from time import monotonic, time
+from urllib.parse import urlsplit
+
+from breakeven.endpoint import TIMEOUT_S, Endpoint, address, get
+from breakeven.errors import BreakevenError, InputError
+from breakeven.observation import page as pages
+from breakeven.observation.page import Page
+
+UNNAMED = ("/metrics", "/prometheus/metrics")
+"""Where the page is looked for when the address names none; TensorRT-LLM has JSON statistics under the first, metrics under the second."""
+TRITON, TRITON_METRICS = 8000, 8002
+"""Triton answers requests on the one port and has its metrics on the other."""
+_WALL, _MONOTONIC = time(), monotonic()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Target:
+    """One server: a replica, a router, or an exporter of devices."""
+
+    source: str
+    """Its address as it may be shown; of several that would look the same, all but the first are numbered."""
+    places: tuple[Endpoint, ...] = field(repr=False)
+    """Where its page may be, the likeliest first."""
+    engine: str | None = None
+    model: str | None = None
+    """Which of a page's several to take."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Read:
+    """A reading that came back."""
+
+    source: str
+    at_s: float
+    """Unix seconds, on a clock that never goes back."""
+    page: Page
+
+
+@dataclass(frozen=True, kw_only=True)
+class Missed:
+    """A reading that did not come back."""
+
+    source: str
+    at_s: float
+    error: BreakevenError
+
+
+def now_s() -> float:
+    """Unix seconds that only rise, whatever is done to the system's clock."""
+    return _WALL + monotonic() - _MONOTONIC
+
+
+def targets(
+    urls: Sequence[str],
+    headers: Mapping[str, str] | None = None,
+    *,
+    timeout_s: float = TIMEOUT_S,
+    engine: str | None = None,
+    model: str | None = None,
+) -> tuple[Target, ...]:
+    """The servers that addresses name, each once."""
+    found: list[Target] = []
+    for at, url in enumerate(urls):
+        shown = address(url)
+        if url in urls[:at]:
+            raise InputError("observe_twice", target=shown)
+        same = sum(one.source.partition(" ")[0] == shown for one in found)
+        places = _places(Endpoint(url=url, headers=headers or {}, timeout_s=timeout_s), shown)
+        found.append(Target(source=f"{shown} ({same + 1})" if same else shown, places=places, engine=engine, model=model))
+    return tuple(found)
+
+
+def _places(endpoint: Endpoint, shown: str) -> tuple[Endpoint, ...]:
+    parts = urlsplit(shown)
+    if parts.path.strip("/"):
+        return (endpoint,)
+    head, mark, query = endpoint.url.partition("?")
+    found = [replace(endpoint, url=f"{head.rstrip('/')}{path}{mark}{query}") for path in UNNAMED]
+    if parts.port == TRITON:
+        # Another port is another server: it is not given what was meant for the one that was named.
+        beside = shown.rstrip("/").removesuffix(str(TRITON))
+        found.append(Endpoint(url=f"{beside}{TRITON_METRICS}/metrics", timeout_s=endpoint.timeout_s))
+    return tuple(found)
+
+
+def first(target: Target) -> tuple[Target, Read]:
+    """The target with the one place where its page is, and the reading by which that was found."""
+    failed: list[BreakevenError] = []
+    kept: list[tuple[Target, Read]] = []
+    for place in target.places:
+        there = replace(target, places=(place,))
+        try:
+            read = scrape(there)
+        except InputError as error:
+            # Not there, or nothing to read: it may be elsewhere. What does not answer at all answers nowhere else either.
+            failed.append(error)
+            continue
+        if read.page.since == "start":
+            return there, read
+        kept.append((there, read))
+    if kept:
+        return kept[0]
+    raise failed[0]
+
+
+def scrape(target: Target) -> Read:
+    """One reading from where the page is."""
+    began = now_s()
+    answer = get(target.places[0])
+    at_s = (began + now_s()) / 2.0
+    read = pages.read(answer.body, answer.content_type, target.engine, model=target.model, target=target.source)
+    return Read(source=target.source, at_s=at_s, page=read)

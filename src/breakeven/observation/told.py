@@ -1,0 +1,109 @@
+"""What a running engine tells of itself at its endpoints and in the labels of its metrics, asked once each; nothing asked twice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from urllib.parse import urlsplit
+
+import msgspec
+
+from breakeven import catalog, endpoint, registry
+from breakeven.endpoint import Answer, Endpoint
+from breakeven.errors import BreakevenError, UnknownNameError
+from breakeven.observation.devices import Found, read_devices
+from breakeven.observation.telling import Pages, Telling
+from breakeven.observation.timeline import Timeline
+from breakeven.spec.evidence import Said, Told
+
+MOST_BYTES = 4 * 2**20
+TIMEOUT_S = 5.0
+HERE = ("localhost", "127.0.0.1", "::1")
+INFOS = ("cache_config", "model_config")
+Get = Callable[[Endpoint, str], Answer]
+JSON = "application/json"
+
+
+def tell(server: Endpoint, timeline: Timeline, *, get: Get | None = None) -> Told:
+    """Ask the server that was named, and the machine's own tools where the server runs on it."""
+    pages, silent = ask(server, timeline.engine, get or _get)
+    devices = read_devices() if urlsplit(endpoint.address(server.url)).hostname in HERE else Found()
+    return told_of(timeline.engine, pages, labels_of(timeline), devices, silent)
+
+
+def told_in(timeline: Timeline) -> Told:
+    """What the labels of a metrics history tell, where there is no server to ask."""
+    return told_of(timeline.engine, {}, labels_of(timeline), Found(), {})
+
+
+def ask(server: Endpoint, engine: str, get: Get) -> tuple[dict[str, object], dict[str, Said]]:
+    """One request for each path of the engine: the JSON of those that answered, and why the others did not."""
+    pages: dict[str, object] = {}
+    silent: dict[str, Said] = {}
+    if engine not in registry.names("observation/tellings"):
+        return pages, silent
+    reader = registry.module("observation.tellings", engine)
+    paths = list(reader.PATHS)
+    otherwise: Mapping[str, tuple[str, ...]] = getattr(reader, "OTHERWISE", {})
+    for path in paths:
+        try:
+            pages[path] = msgspec.json.decode(get(server, path).body)
+        except BreakevenError as error:
+            silent[path] = _said(error)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            silent[path] = Said(key="observe.told_no_json")
+        if path in silent:
+            paths += otherwise.get(path, ())
+    return pages, silent
+
+
+def _said(error: BreakevenError) -> Said:
+    values = {name: value if isinstance(value, (str, int, float)) else str(value) for name, value in error.message.values.items()}
+    return Said(key=error.message.key, values=values)
+
+
+def _get(server: Endpoint, path: str) -> Answer:
+    quick = Endpoint(url=server.url, headers=server.headers, timeout_s=min(server.timeout_s, TIMEOUT_S))
+    return endpoint.get(quick, path, most_bytes=MOST_BYTES, accept=JSON)
+
+
+def labels_of(timeline: Timeline) -> tuple[Mapping[str, str], ...]:
+    """The labels of the metrics that carry nothing else, each once."""
+    return tuple(series.labels for series in timeline.series if series.quantity in INFOS and series.labels)
+
+
+def told_of(
+    engine: str, pages: Mapping[str, object], labels: Iterable[Mapping[str, str]], devices: Found, silent: Mapping[str, Said]
+) -> Told:
+    """What pages, labels and tools tell together: all of it measured."""
+    known = engine in registry.names("observation/tellings")
+    found: Telling = registry.module("observation.tellings", engine).read(Pages(json=pages, labels=tuple(labels))) if known else Telling()
+    seen = _named(Found(name=found.device, count=found.devices, source=found.sources.get("device", "")) if found.device else devices)
+    stated = {"version": found.version, "model": found.model, "kv_tokens": found.kv_tokens, "device": seen.device, "devices": seen.count}
+    stated |= found.settings
+    sources = {name: where for name, where in {**found.sources, "device": seen.source, "devices": seen.source}.items() if stated.get(name)}
+    return Told(
+        engine=engine,
+        version=found.version,
+        model=found.model,
+        settings=found.settings,
+        speculative=found.speculative,
+        kv_tokens=found.kv_tokens,
+        kv_tokens_local=found.kv_tokens is not None and found.kv_tokens_local,
+        device=seen.device,
+        devices=seen.count,
+        devices_seen=seen.seen,
+        sources={name: where for name, where in sources.items() if where},
+        silent={**silent, **({seen.source or "devices": seen.trouble} if seen.trouble is not None else {})},
+    )
+
+
+def _named(found: Found) -> Found:
+    """The device by its name in the catalogue; one that is not in it is told by the name that was read, and not taken."""
+    if not found.name:
+        return found
+    for name in (found.name, found.name.removeprefix("NVIDIA ").removeprefix("Tesla ")):
+        try:
+            return found.called(catalog.load("hardware", name).name)
+        except UnknownNameError:
+            continue
+    return found.unknown()

@@ -1,0 +1,95 @@
+"""MBU, MFU and the KV share of what runs: bytes and FLOP from the ledgers, seconds as measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from breakeven.evaluator import Point, evaluate
+from breakeven.kernels import matmul_rate
+from breakeven.ledger import bandwidth, compute, prefill
+from breakeven.observation import batches
+from breakeven.observation.estimate import figure, ratio
+from breakeven.observation.lengths import prompt_tokens
+from breakeven.observation.quantities import Quantities
+from breakeven.spec.deployment import Deployment
+from breakeven.spec.evidence import Figure
+from breakeven.spec.workload import Workload
+from breakeven.statement import ledgers
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """What the ledgers are asked at: the batch in a step, its context and its seconds."""
+
+    batch: float
+    context_tokens: float
+    step_s: float
+
+
+def point_at(d: Deployment, batch: float, context_tokens: float) -> tuple[Deployment, Point]:
+    """The deployment with as many sequences decoding at that context, in the median world."""
+    pinned = replace(d, workload=Workload(batch=batch, context_tokens=context_tokens, task=d.workload.task))
+    return pinned, evaluate(pinned)
+
+
+def measured_mbu(bytes_per_step: float, step_s: float, bandwidth_bytes_per_s: float) -> float:
+    """MBU = bytes that the ledger says a step reads/(measured seconds of it · BW of the sheet). Unit: 1.
+
+    Source: the definition of model bandwidth utilisation (Databricks, LLM inference performance engineering, 2023).
+
+    >>> round(measured_mbu(16.1e9, 7.2e-3, 3.35e12), 3)
+    0.667
+    """
+    return float(bandwidth.utilisation(bytes_per_step, step_s, bandwidth_bytes_per_s))
+
+
+def figures(q: Quantities, d: Deployment, found: Mapping[str, Figure]) -> dict[str, Figure]:
+    """Of one device; empty where batch, context or step time could not be measured."""
+    measured = _measured(found)
+    if measured is None:
+        return {}
+    pinned, point = point_at(d, measured.batch, measured.context_tokens)
+    books, peak = ledgers(point, pinned), matmul_rate(d.hardware.device, point.shard.kernels["mlp"].compute)
+    read, flop = books.bandwidth.bytes_per_step, books.compute.flop_per_step
+    mbu = measured_mbu(read, measured.step_s, float(np.median(point.shard.bandwidth_bytes_per_s)))
+    mfu = float(compute.utilisation(flop, measured.step_s, peak))
+    made = {
+        "mbu": figure(mbu, "derived", "observed.how_mbu"),
+        "mfu": figure(mfu, "derived", "observed.how_mfu"),
+        "mfu_with_prompts": _with_prompts(q, point, flop / peak, peak),
+        "kv_share": figure(books.bandwidth.kv_share, "derived", "observed.how_kv_share"),
+        "bytes_per_step": figure(read, "derived", "observed.how_ledger"),
+        "flop_per_step": figure(flop, "derived", "observed.how_ledger"),
+        "predicted_step_s": figure(float(np.median(point.step_s)), "derived", "observed.how_predicted"),
+    }
+    return {name: one for name, one in made.items() if one is not None}
+
+
+def _measured(found: Mapping[str, Figure]) -> Measured | None:
+    batch, context, step = (found.get(name) for name in ("batch_in_step", "context_tokens", "step_s"))
+    batch = batch or found.get("effective_batch")
+    if batch is None or context is None or step is None or batch.value <= 0.0 or step.value <= 0.0:
+        return None
+    return Measured(batch=max(batch.value, 1.0), context_tokens=max(context.value, 1.0), step_s=step.value)
+
+
+def _with_prompts(q: Quantities, point: Point, step_at_peak_s: float, peak: float) -> Figure | None:
+    """MFU over the window, idle time and prompts in it: (steps·FLOP + prompts·FLOP of a prompt)/(T·F)."""
+    passes, metric = batches.steps(q)
+    if passes is None or not q.replica_seconds:
+        return None
+    share = ratio(passes * step_at_peak_s + prompt_flop(q, point) / peak, q.replica_seconds)
+    return figure(share, "derived", "observed.how_mfu_window", (*metric, *q.metrics("prompt_tokens", "prompt_tokens_computed")))
+
+
+def prompt_flop(q: Quantities, point: Point) -> float:
+    """FLOP that a device spent on prompts in the window: of as many prompts as began, each of mean length and mean hits. Unit: FLOP."""
+    whole, cached = prompt_tokens(q), q.rise("prompt_tokens_cached") or 0.0
+    begun = q.moved("ttft", "count") or q.moved("requests_finished")
+    if not whole or begun is None:
+        return 0.0
+    each = prefill.prompt_flop(point.shard, max(whole - cached, 0.0) / begun, whole / begun)
+    return float(np.median(each)) * begun

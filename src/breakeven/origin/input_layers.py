@@ -1,0 +1,66 @@
+"""The layers of input in their order, and what they say against each other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from breakeven.errors import InputError
+from breakeven.messages import Message
+from breakeven.origin.evidence_layer import Layer, differing, evidence_layer, without_traced
+from breakeven.origin.launch import LaunchSettings
+from breakeven.origin.layers import ARRIVAL_PATHS, Table, contradictions, file_layer, flags_layer, launch_layer, log_layer
+from breakeven.origin.startup_log import StartupLog
+from breakeven.spec.evidence import Evidence
+
+ABOUT_ARRIVALS = ("warning.evidence_full",)
+"""Notes of an observation that say nothing where the user gives the arrivals."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layers:
+    """The layers below the user's own, and those that the user typed."""
+
+    settings: Table
+    ran: Table
+    observed: Layer
+    typed: tuple[Table, ...]
+
+    @property
+    def ordered(self) -> tuple[Table, ...]:
+        """Launch command < start-up log < evidence < file < flags."""
+        return (self.settings, self.ran, self.observed.table, *self.typed)
+
+    @property
+    def told(self) -> tuple[Message, ...]:
+        """Where layers say different things of one setting, and which is taken."""
+        found = contradictions(self.ran, (self.settings, *self.typed))
+        observed = self.observed.table
+        found += contradictions(observed, (self.settings, self.ran, *self.typed), "evidence")
+        arrivals = any(path in layer for layer in self.typed for path in (*ARRIVAL_PATHS, "workload.trace"))
+        notes = tuple(note for note in self.observed.notes if not arrivals or note.key not in ABOUT_ARRIVALS)
+        return (*found, *differing(observed, self.typed), *notes)
+
+
+def layers_of(
+    table: Mapping[str, object],
+    flags: Mapping[str, object],
+    command: LaunchSettings | None,
+    started: StartupLog | None,
+    seen: Evidence | None,
+) -> Layers:
+    """Each source as a layer of its own."""
+    typed = (file_layer(table), flags_layer(flags))
+    found = Layer(table={}) if seen is None else evidence_layer(seen)
+    return Layers(
+        settings=launch_layer(command) if command is not None else {},
+        ran=log_layer(started) if started is not None else {},
+        observed=replace(found, table=without_traced(found.table, typed)),
+        typed=typed,
+    )
+
+
+def check_arrivals(seen: Evidence | None, merged: Table) -> None:
+    """An engine that served nobody while it was observed tells no rate: the user has to."""
+    if seen is not None and not any(path in merged for path in (*ARRIVAL_PATHS, "workload.trace")):
+        raise InputError("evidence_no_rate", seconds=seen.seconds)

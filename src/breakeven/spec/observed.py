@@ -1,0 +1,30 @@
+"""What was seen of this deployment while it ran, beside what the model says of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Observed:
+    """A measured operating point: of one replica, rates of all that was observed."""
+
+    target: str
+    start: str
+    end: str
+    """ISO 8601, UTC."""
+    seconds: float
+    effective_batch: float | None = None
+    tpot_s: float | None = None
+    ttft_s: float | None = None
+    step_s: float | None = None
+    request_rate_per_s: float | None = None
+    output_tokens_per_s: float | None = None
+    mbu: float | None = None
+    """From the bytes of the ledgers at the measured batch, over the measured step."""
+    model_tpot_s: float | None = None
+    """What the model says of the measured load without this measurement."""
+    differs: tuple[str, ...] = ()
+    """Settings in force that are not those it ran with, by their paths: then it is not a measurement of this deployment."""
+    corrects: bool = False
+    """Whether its times stand over the model's."""
