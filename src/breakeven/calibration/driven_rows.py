@@ -25,9 +25,9 @@ from breakeven.spec.workload import Workload
 
 
 def rows_of(tour: Tour, d: Deployment, source: str) -> Rows:
-    """Rows of a tour on a deployment; a point that no such device can have done, or that never ran together, is left out with the reason."""
+    """Rows of a tour on a deployment; a point that no such device can have done, or that never ran together, is left out and named."""
     points, never = points_of(tour)
-    left = [_left(one, Message("drive.never_together", {"width": one.concurrency, "context": one.context})) for one in never]
+    left = [_left(one, Message("driving.never_together", {"width": one.concurrency, "context": one.context})) for one in never]
     steps: list[Step] = []
     for point in points:
         reason = _impossible(point, d)
@@ -87,7 +87,7 @@ def _first_tokens(tour: Tour, d: Deployment) -> list[Run]:
         if one.visit.concurrency == 1:
             done = [request for request in one.driven.requests if request.end == "done" and request.tpot_s is not None]
             for request in done:
-                alone.setdefault(request.prompt_tokens, []).append(request)
+                alone.setdefault(request.counted_prompt, []).append(request)
     return [_run(length, requests, d) for length, requests in sorted(alone.items())]
 
 

@@ -98,6 +98,17 @@ class Plan:
         return sum(visit.concurrency * visit.output_tokens for visit in self.visits)
 
     @property
+    def counted(self) -> dict[str, float]:
+        """What it sends, for whoever has to agree to it."""
+        return {
+            "points": self.points,
+            "requests": self.requests,
+            "input": self.input_tokens,
+            "output": self.output_tokens,
+            "seconds": self.seconds,
+        }
+
+    @property
     def seconds(self) -> float:
         """The longest that it can take."""
         return min(self.bounds.total_seconds, sum(visit.seconds for visit in self.visits))

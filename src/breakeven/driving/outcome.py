@@ -26,7 +26,7 @@ class Request:
     number: int
     client: int
     prompt_tokens: int
-    """As they were sent, or as the engine counted them where text was sent."""
+    """As they were sent; of text, the words that were sent."""
     asked_tokens: int
     sent_s: float
     ended_s: float
@@ -45,6 +45,11 @@ class Request:
     def output_tokens(self) -> int:
         """Tokens that came."""
         return sum(chunk.tokens for chunk in self.chunks)
+
+    @property
+    def counted_prompt(self) -> int:
+        """Prompt tokens as the engine counts them, where it does: it may put one of its own before them."""
+        return self.prompt_tokens if self.told_prompt_tokens is None else self.told_prompt_tokens
 
     @property
     def ttft_s(self) -> float | None:

@@ -47,7 +47,7 @@ def stepped(driven: Driven, concurrency: int) -> Stepped | None:
 
 def _gaps(one: Request, start: float, end: float) -> Sequence[tuple[float, float]]:
     """Seconds per token and tokens cached before it, of each chunk between two moments but the first few."""
-    before, found = float(one.prompt_tokens), []
+    before, found = float(one.counted_prompt), []
     for last, chunk in zip(one.chunks, one.chunks[1:], strict=False):
         before += last.tokens
         if last.at_s >= start and chunk.at_s <= end:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from threading import Lock
 from urllib.parse import unquote, urlsplit
 
-from breakeven.endpoint import Endpoint
+from breakeven.endpoint import SCHEME, Endpoint
 
 MOST_LINE = 2**20
 MOST_BYTES = 32 * 2**20
@@ -31,7 +31,7 @@ def base_of(url: str) -> tuple[str, str, int, str, str]:
     >>> base_of("http://localhost:8000/v1")
     ('http', 'localhost', 8000, '', '')
     """
-    parts = urlsplit(url)
+    parts = urlsplit(url if SCHEME.match(url) else f"http://{url}")
     path = parts.path.rstrip("/")
     for tail in TAILS:
         path = path.removesuffix(tail)
