@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Literal
 
-from breakeven.adapter import Alias, NotExposed
-from breakeven.exposition.places import Part
+from breakeven.adapter import QUANTITIES, NotExposed
+from breakeven.errors import InputError
+from breakeven.exposition.derived import derived
+from breakeven.exposition.gathered import Reading, gathered
+from breakeven.exposition.iterations import is_json, iterations
+from breakeven.exposition.lines import STARTED
+from breakeven.exposition.places import adapter, key, places
+from breakeven.exposition.samples import Sample, Samples, samples
+from breakeven.exposition.whose import chosen, on_page, said
 from breakeven.messages import Message
+from breakeven.registry import names
 
-
-@dataclass(frozen=True, kw_only=True)
-class Reading:
-    """One number of a page: of one quantity of one rank, added up over all other labels."""
-
-    quantity: str
-    """Key of :data:`breakeven.adapter.QUANTITIES`."""
-    rank: str = ""
-    split: str = ""
-    """Value of the splitting label: a position, a reason."""
-    part: Part = ""
-    le: float | None = None
-    """Upper bound of a bucket, in the quantity's unit."""
-    alias: Alias
-    value: float
-    """Scaled to SI."""
-    labels: Mapping[str, str] = field(default_factory=dict)
-    """All labels of an info metric; else empty."""
+HTML = re.compile(rb"^\s*<(!doctype|html|head|body|\?xml)", re.IGNORECASE)
+CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1f]")
+HEAD_BYTES = 4096
+"""Of what the kind of an answer is told by."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,14 +51,106 @@ class Page:
     since: Literal["start", "last_reading"] = "start"
     """Since when its counters and histograms count: a page that is emptied by reading has to be added up (``added``)."""
     not_exposed: tuple[NotExposed, ...] = ()
-    """What this engine does not tell, and what to do instead."""
+    """What this page does not tell, and what to do instead."""
 
 
 def read(body: bytes, content_type: str = "", engine: str | None = None, *, model: str | None = None, target: str = "") -> Page:
     """The readings of a page as it came; ``engine`` and ``model`` choose where it has several, ``target`` names it in errors."""
-    raise NotImplementedError
+    target = target or "/metrics"
+    if is_json(body, content_type):
+        return _of_iterations(iterations(body, target), engine, target)
+    _refuse_other_things(body, content_type, target)
+    found = samples(body, content_type, target)
+    told = on_page(one.name for one in found.found)
+    name = chosen(told, engine, target)
+    label = adapter(name).model_label
+    of_name = [one for one in found.found if _reads(name, one)]
+    models = tuple(sorted({one.labels[label] for one in of_name if one.labels.get(label)}))
+    if model is not None and model not in models:
+        raise InputError("page_no_model", target=target, model=model, models=", ".join(models) or "-")
+    mine = [one for one in of_name if model is None or one.labels.get(label) in (model, None)]
+    page = _page(name, mine, found, (*said(told, name), *_said_of_models(models, model)))
+    beside = tuple(one for other in told if other != name and adapter(other).role == "device" for one in gathered(found.found, other)[0])
+    started = [one.value for one in found.found if one.name == STARTED]
+    return replace(page, models=models, readings=page.readings + beside, started_s=max(started, default=None))
 
 
-def added(before: Page, page: Page) -> Page:
-    """A page whose counters count since the last reading, added to what was counted before."""
-    raise NotImplementedError
+def _reads(name: str, sample: Sample) -> bool:
+    return any(place.adapter == name and key(place, sample.labels) is not None for place in places().get(sample.name, ()))
+
+
+def _refuse_other_things(body: bytes, content_type: str, target: str) -> None:
+    """One line for an answer that is no page of metrics, by what it is."""
+    head = body[:HEAD_BYTES]
+    if not body.strip():
+        raise InputError("page_empty", target=target)
+    if HTML.match(head) or ("html" in content_type.lower() and head.lstrip()[:1] == b"<"):
+        raise InputError("page_html", target=target, type=content_type or "-", bytes=len(body))
+    if CONTROLS.search(head) or not _is_text(body):
+        raise InputError("page_binary", target=target, type=content_type or "-", bytes=len(body))
+
+
+def _is_text(body: bytes) -> bool:
+    try:
+        body.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _page(name: str, mine: Iterable[Sample], found: Samples, notes: tuple[Message, ...]) -> Page:
+    readings, of_readings = gathered(mine, name)
+    readings += tuple(derived(readings))
+    of, told = adapter(name), {one.quantity for one in readings}
+    return Page(
+        engine=of.engine,
+        role=of.role,
+        adapter=name,
+        readings=readings,
+        notes=(*notes, *of_readings, *_said_of(found)),
+        dropped=found.dropped,
+        not_numbers=found.not_numbers,
+        duplicates=found.duplicates,
+        damaged=found.damaged,
+        since="last_reading" if of.form == "json" else "start",
+        not_exposed=tuple(one for one in of.not_exposed if one.quantity not in told),
+    )
+
+
+def _of_iterations(found: Samples, engine: str | None, target: str) -> Page:
+    """A page of iterations; without any since the last reading it tells nothing yet, and that is no fault."""
+    forms = [name for name in names("adapters") if adapter(name).form == "json"]
+    name = chosen(dict.fromkeys(forms, 1), engine, target)
+    notes = () if found.found else (Message("adapter.page_no_iterations"),)
+    return _page(name, found.found, found, notes)
+
+
+def _said_of_models(models: tuple[str, ...], model: str | None) -> tuple[Message, ...]:
+    return (Message("adapter.page_models", {"models": ", ".join(models)}),) if len(models) > 1 and model is None else ()
+
+
+def _said_of(found: Samples) -> tuple[Message, ...]:
+    counted = {"not_numbers": found.not_numbers, "duplicates": found.duplicates, "damaged": found.damaged}
+    return tuple(Message(f"adapter.page_{what}", {"count": count}) for what, count in counted.items() if count)
+
+
+def added(before: Page | None, page: Page) -> Page:
+    """A page whose counters count since the last reading, added to what was counted before; any other page as it is."""
+    if page.since == "start" or before is None:
+        return page
+    so_far = {_key(one): one for one in before.readings if QUANTITIES[one.quantity] in ("counter", "histogram")}
+    now = {_key(one): one for one in page.readings}
+    summed = [replace(one, value=one.value + so_far[at].value) if at in so_far else one for at, one in now.items()]
+    return replace(page, readings=(*summed, *(one for at, one in so_far.items() if at not in now)))
+
+
+def _key(one: Reading) -> tuple[object, ...]:
+    return (one.quantity, one.rank, one.split, one.part, one.le)
+
+
+def by_quantity(page: Page) -> Mapping[str, tuple[Reading, ...]]:
+    """The readings of each quantity."""
+    found: dict[str, list[Reading]] = {}
+    for one in page.readings:
+        found.setdefault(one.quantity, []).append(one)
+    return {quantity: tuple(of) for quantity, of in found.items()}

@@ -18,7 +18,8 @@ MADE_OF: Mapping[Kind, Mapping[str, Part]] = {
     "histogram": {"_sum": "sum", "_count": "count", "_bucket": "bucket"},
 }
 """What a sample's name has after its family's, and what part it is."""
-SUFFIXES = ("_total", "_sum", "_count", "_bucket", "_info")
+OF_ITERATIONS: Mapping[str, Part] = {"_total": ""}
+"""Of a counter made by adding up iterations: the bare name is their mean."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,8 +55,10 @@ def adapter(name: str) -> Adapter:
 def sample_names(of: Adapter, quantity: str, alias: Alias) -> Iterator[tuple[str, Part]]:
     """How an alias may be written on a page, with the part it is."""
     bare = alias.family.removeprefix(of.prefixes[0])
+    kind = QUANTITIES[quantity]
+    suffixes = OF_ITERATIONS if of.form == "json" and kind == "counter" else MADE_OF[kind]
     for prefix in of.prefixes:
-        for suffix, part in MADE_OF[QUANTITIES[quantity]].items():
+        for suffix, part in suffixes.items():
             yield f"{prefix}{bare}{suffix}", part
 
 
@@ -75,7 +78,8 @@ def places() -> Mapping[str, tuple[Place, ...]]:
 @cache
 def families(engine: str | None = None) -> tuple[str, ...]:
     """Every sample name (``vllm:generation_tokens_total``, ``…_bucket``) that tells something of an engine, of routers and devices too."""
-    mine = {name for name in names("adapters") if engine is None or adapter(name).engine in ("", engine)}
+    text = (name for name in names("adapters") if adapter(name).form == "text")
+    mine = {name for name in text if engine is None or adapter(name).engine in ("", engine)}
     read = {written for written, found in places().items() if any(one.adapter in mine for one in found)}
     return tuple(sorted(read | {mark for name in mine for mark in adapter(name).marks}))
 
@@ -83,7 +87,7 @@ def families(engine: str | None = None) -> tuple[str, ...]:
 def key(place: Place, labels: Mapping[str, str]) -> Key | None:
     """What a sample is counted with; None where its labels are not those the alias asks for."""
     alias, of = place.alias, adapter(place.adapter)
-    if any(labels.get(label, "") not in value.split("|") for label, value in alias.where.items()):
+    if not all(_carries(labels.get(label, ""), value) for label, value in alias.where.items()):
         return None
     le = None
     if place.part == "bucket":
@@ -94,3 +98,7 @@ def key(place: Place, labels: Mapping[str, str]) -> Key | None:
     ranks = [labels[label] for label in of.rank_labels if labels.get(label)]
     split = labels.get(alias.split, "") if alias.split else ""
     return Key(quantity=place.quantity, rank="/".join(ranks), split=split, part=place.part, le=le)
+
+
+def _carries(found: str, value: str) -> bool:
+    return bool(found) if value == "*" else found in value.split("|")

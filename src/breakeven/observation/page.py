@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from breakeven.exposition.page import Page, Reading, added, read
+from breakeven.exposition.gathered import Reading
+from breakeven.exposition.page import Page, added, read
 from breakeven.exposition.places import Key, Place, adapter, families, key, places
 
 __all__ = ["Key", "Page", "Place", "Reading", "adapter", "added", "families", "key", "places", "read"]
