@@ -44,8 +44,6 @@ def serving(server: Endpoint, stated: Stated, folders: Sequence[Path | str]) -> 
 
 def _told(server: Endpoint, engine: str | None) -> Told:
     """By its metrics and its other pages; where it has no metrics, the engine has to be named."""
-    if engine is not None:
-        return told.tell(server, Timeline(engine=engine, series=(), start_s=0.0, end_s=0.0, readings=0, every_s=ONCE_S))
     try:
         targets = scrape.targets((server.url,), dict(server.headers), engine=engine)
         timeline = window.observe(targets, for_s=ONCE_S, every_s=ONCE_S)
