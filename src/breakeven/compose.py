@@ -15,7 +15,17 @@ from breakeven import document as d
 from breakeven import support
 from breakeven.lever import versions
 from breakeven.messages import Message, say, text
-from breakeven.phrasing import DOES_NOT_FIT, asked, boundary_words, headline, lever_title, operating_sentence, over_time_words, pays_where
+from breakeven.phrasing import (
+    DOES_NOT_FIT,
+    asked,
+    boundary_words,
+    headline,
+    lever_title,
+    observed_sentence,
+    operating_sentence,
+    over_time_words,
+    pays_where,
+)
 from breakeven.spec.calibration import Calibration
 from breakeven.spec.deployment import Deployment
 from breakeven.spec.hardware import Device
@@ -327,7 +337,13 @@ def compose(advice: a.Advice, language: Language = "en") -> d.Document:
         warnings=list(dict.fromkeys(_said(advice.warnings, language))),
         draws=advice.draws,
         seed=advice.seed,
+        observed=_observed(advice, language),
     )
+
+
+def _observed(advice: a.Advice, language: Language) -> d.Observed | UnsetType:
+    found = advice.deployment.observed
+    return UNSET if found is None else d.Observed(**plain(found, language), sentence=observed_sentence(advice, found, language))
 
 
 def _deployment(deployment: Deployment, language: Language) -> dict[str, Any]:

@@ -15,7 +15,7 @@ Number = Annotated[str | None, typer.Option(metavar="NUMBER", show_default=False
 Switch = bool | None
 Deployed = Mapping[str, Any]
 """What ``breakeven.api.load`` takes, as it was typed."""
-SOURCES = ("file", "launch", "log", "catalog_dirs")
+SOURCES = ("file", "launch", "log", "evidence", "catalog_dirs")
 """Of the options, those that are no field."""
 
 
@@ -26,6 +26,7 @@ def _described(
     device_memory: Annotated[str | None, option("--device-memory", metavar="SIZE")] = None,
     launch: Annotated[str | None, option("--launch", metavar="COMMAND")] = None,
     log: Annotated[str | None, option("--log", metavar="FILE")] = None,
+    evidence: Annotated[str | None, option("--evidence", metavar="FILE")] = None,
     calibration: Annotated[str | None, option("--calibration", metavar="FILE")] = None,
     engine: Annotated[str | None, option("--engine", metavar="NAME")] = None,
     engine_version: Annotated[str | None, option("--engine-version", metavar="VERSION")] = None,

@@ -17,6 +17,7 @@ from breakeven.calibrate_document import CALIBRATE_SCHEMA, CalibrateDocument
 from breakeven.catalog_document import CATALOG_SCHEMA, CatalogDocument
 from breakeven.profile_document import PROFILE_SCHEMA, ProfileDocument
 from breakeven.simulate_document import SIMULATION_SCHEMA, SimulationDocument
+from breakeven.spec.evidence import EVIDENCE_SCHEMA, Evidence
 
 SCHEMA: Final = "breakeven.advice/1"
 EXPLANATION_SCHEMA: Final = "breakeven.explanation/1"
@@ -101,6 +102,29 @@ class OperatingPoint(Struct, frozen=True, kw_only=True):
     sentence: str
     batch_over_time: BatchOverTime | UnsetType = UNSET
     """Absent where the rate does not vary."""
+
+
+class Observed(Struct, frozen=True, kw_only=True):
+    """What was measured while it ran: of one replica, rates of all that was observed. Beside ``operating_point``, which is predicted."""
+
+    target: str
+    start: str
+    end: str
+    seconds: float
+    effective_batch: float | None
+    tpot_s: float | None
+    ttft_s: float | None
+    step_s: float | None
+    request_rate_per_s: float | None
+    output_tokens_per_s: float | None
+    mbu: float | None
+    model_tpot_s: float | None
+    """What the model says of the measured load without this measurement."""
+    differs: list[str]
+    """Settings in force that it did not run with."""
+    corrects: bool
+    """Whether its times stand over the model's."""
+    sentence: str
 
 
 class Memory(Struct, frozen=True, kw_only=True):
@@ -327,6 +351,8 @@ class Document(Struct, frozen=True, kw_only=True):
     warnings: list[str]
     draws: int
     seed: int
+    observed: Observed | UnsetType = UNSET
+    """Absent where nothing was."""
 
 
 class Line(Struct, frozen=True, kw_only=True):
@@ -354,12 +380,13 @@ class ExplanationDocument(Struct, frozen=True, kw_only=True):
     result: list[Line]
 
 
-PUBLISHED: Mapping[str, tuple[str, type[Struct]]] = {
+PUBLISHED: Mapping[str, tuple[str, type[Any]]] = {
     "advice-1.schema.json": (SCHEMA, Document),
     "explanation-1.schema.json": (EXPLANATION_SCHEMA, ExplanationDocument),
     "catalog-1.schema.json": (CATALOG_SCHEMA, CatalogDocument),
     "backtest-1.schema.json": (BACKTEST_SCHEMA, BacktestDocument),
     "calibrate-1.schema.json": (CALIBRATE_SCHEMA, CalibrateDocument),
+    "evidence-1.schema.json": (EVIDENCE_SCHEMA, Evidence),
     "profile-1.schema.json": (PROFILE_SCHEMA, ProfileDocument),
     "simulation-1.schema.json": (SIMULATION_SCHEMA, SimulationDocument),
 }
@@ -369,4 +396,6 @@ PUBLISHED: Mapping[str, tuple[str, type[Struct]]] = {
 def json_schema(name: str = "advice-1.schema.json") -> dict[str, Any]:
     """The JSON schema of a document, as published in ``docs/reference`` under that name."""
     title, document = PUBLISHED[name]
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title, **msgspec.json.schema(document)}
+    # Defaults of data classes are tuples, which JSON does not know: what is given back is what is written.
+    schema: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(msgspec.json.schema(document)))
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title, **schema}

@@ -91,13 +91,16 @@ def headers_from(given: Mapping[str, str], environment: Mapping[str, str]) -> di
     return found
 
 
-def get(endpoint: Endpoint, path: str = "", *, most_bytes: int = MOST_BYTES, accept: str = TEXT) -> Answer:
-    """What a server answers, whole; the path and its query are looked for beside the page that the address names, if it names one."""
+def get(endpoint: Endpoint, path: str = "", *, most_bytes: int = MOST_BYTES, accept: str = TEXT, any_status: bool = False) -> Answer:
+    """What a server answers, whole; the path and its query are looked for beside the page that the address names, if it names one.
+
+    A status from 400 on is an error, but where ``any_status`` is asked for: an API says in its body what is wrong.
+    """
     until = monotonic() + endpoint.timeout_s
     asked = _asked(endpoint, path, accept)
-    answer = _once(asked, until, endpoint.timeout_s, most_bytes)
+    answer = _once(asked, until, endpoint.timeout_s, most_bytes, any_status)
     if isinstance(answer, Asked):
-        again = _once(answer, until, endpoint.timeout_s, most_bytes)
+        again = _once(answer, until, endpoint.timeout_s, most_bytes, any_status)
         if isinstance(again, Asked):
             raise InputError("endpoint_redirects", target=asked.shown)
         return again
@@ -112,10 +115,10 @@ def _parts(url: str) -> SplitResult:
         port = parts.port
     except ValueError:
         raise InputError("endpoint_address") from None
-    if SEALED.search(full) is not None or not parts.hostname or port == 0:
-        raise InputError("endpoint_address")
     if parts.scheme not in SCHEMES:
         raise InputError("endpoint_scheme", scheme=parts.scheme)
+    if SEALED.search(full) is not None or not parts.hostname or port == 0:
+        raise InputError("endpoint_address")
     if "@" in f"{parts.path}{parts.query}{parts.fragment}":
         raise InputError("endpoint_at_sign")
     return parts
@@ -158,7 +161,7 @@ def _request(parts: SplitResult, headers: Mapping[str, str]) -> Asked:
     )
 
 
-def _once(asked: Asked, until: float, timeout_s: float, most_bytes: int) -> Answer | Asked:
+def _once(asked: Asked, until: float, timeout_s: float, most_bytes: int, any_status: bool) -> Answer | Asked:
     """One answer within the time that is left; or what is to be asked instead, where the server points to itself."""
     from http.client import HTTPException
 
@@ -169,7 +172,7 @@ def _once(asked: Asked, until: float, timeout_s: float, most_bytes: int) -> Answ
         response = connection.answer(asked.scheme, asked.host, asked.port, asked.target, asked.headers)
         if 300 <= response.status < 400:
             return _pointed(asked, response.getheader("Location") or "")
-        if response.status >= 400:
+        if response.status >= 400 and not any_status:
             raise _refused(asked, response.status)
         return _answer(asked, response, connection, most_bytes)
     except TimeoutError:
@@ -246,7 +249,8 @@ def _body(asked: Asked, response: HTTPResponse, connection: Connection, most_byt
     try:
         while len(body) <= most_bytes and (piece := response.read(PIECE_BYTES)):
             body += piece if unpack is None else unpack.decompress(piece, most_bytes + 1 - len(body))
-        if unpack is not None and len(body) <= most_bytes and not unpack.eof:
+        # Of a body that is cut short `http.client` returns what there was.
+        if len(body) <= most_bytes and not connection.overflowed and (response.length or (unpack is not None and not unpack.eof)):
             raise UnreachableError("endpoint_closed", target=asked.shown)
     except IncompleteRead:
         if not connection.overflowed:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from breakeven import catalog
 from breakeven.logged_pool import Pool, pool_of, with_measured_pool
 from breakeven.messages import Message
-from breakeven.observed import with_observed
+from breakeven.observed import as_told, with_observed
 from breakeven.origin.resolve import Resolved, resolve
 from breakeven.spec.deployment import Deployment
 
@@ -16,7 +17,7 @@ def load(**sources: object) -> tuple[Deployment, tuple[Message, ...]]:
     """A deployment from its sources, with what there is to say about them."""
     folders: Any = sources.pop("catalog_dirs", ())
     resolved = resolve(**sources, catalog_dirs=catalog.user_folders(folders))  # type: ignore[arg-type]
-    deployment, told = with_measured_pool(resolved.deployment, _pool(resolved))
+    deployment, told = _with_pool(resolved)
     if resolved.trace is not None and (resolved.trace.hash_ids is not None or resolved.trace.prompt_ids is not None):
         from breakeven.traffic.hits import with_hits
 
@@ -24,6 +25,17 @@ def load(**sources: object) -> tuple[Deployment, tuple[Message, ...]]:
         told = (*told, *reused)
     deployment, seen = with_observed(deployment, resolved.evidence)
     return deployment, (*resolved.warnings, *told, *seen)
+
+
+def _with_pool(resolved: Resolved) -> tuple[Deployment, tuple[Message, ...]]:
+    """The cache as it was told of the settings that the engine ran with: what it leaves beside the cache is then kept for others."""
+    d = resolved.deployment
+    ran = d if resolved.evidence is None else as_told(d, resolved.evidence)
+    found, told = with_measured_pool(ran, _pool(resolved))
+    if ran is d or found is ran:
+        return found if ran is d else d, told
+    engine = replace(d.engine, runtime_reserve_bytes=found.engine.runtime_reserve_bytes)
+    return replace(d, engine=engine, provenance=found.provenance), told
 
 
 def _pool(resolved: Resolved) -> Pool | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -81,7 +82,7 @@ def _seen(plain: Deployment, evidence: Evidence) -> Deployment | None:
 
 
 def _point(d: Deployment, plain: Deployment, seen: Deployment | None, evidence: Evidence, differs: tuple[str, ...]) -> Observed:
-    batch, tpot, step = (value_of(evidence, name) for name in ("effective_batch", "tpot_s", "step_s"))
+    batch, tpot, step, ttft = (_in_window(evidence, name) for name in ("effective_batch", "tpot_s", "step_s", "ttft_s"))
     if tpot is None and step is not None:
         tpot = step / (value_of(evidence, "acceptance_length") or 1.0)
     model = None if seen is None else evaluate(seen)
@@ -92,14 +93,20 @@ def _point(d: Deployment, plain: Deployment, seen: Deployment | None, evidence: 
         seconds=evidence.seconds,
         effective_batch=batch,
         tpot_s=tpot or None,
-        ttft_s=value_of(evidence, "ttft_s"),
+        ttft_s=ttft,
         step_s=step,
-        request_rate_per_s=value_of(evidence, "request_rate_per_s"),
-        output_tokens_per_s=value_of(evidence, "output_tokens_per_s"),
-        mbu=None if batch is None or not tpot else _mbu(plain, evidence, batch, tpot, step),
+        request_rate_per_s=_in_window(evidence, "request_rate_per_s"),
+        output_tokens_per_s=_in_window(evidence, "output_tokens_per_s"),
+        mbu=None if batch is None or not tpot else _mbu(as_told(plain, evidence), evidence, batch, tpot, step),
         model_tpot_s=None if model is None or not model.fits else float(np.median(model.tpot_s)),
         differs=differs,
     )
+
+
+def _in_window(evidence: Evidence, name: str) -> float | None:
+    """A figure of the time that was observed: one since the engine started is of another load."""
+    figure = evidence.figures.get(name)
+    return None if figure is None or figure.sure == "since_start" else figure.value
 
 
 def _mbu(plain: Deployment, evidence: Evidence, batch: float, tpot_s: float, step_s: float | None) -> float | None:
@@ -136,8 +143,9 @@ def _rows(d: Deployment, seen: Deployment, evidence: Evidence, factor: float) ->
     """The deployment's own rows with the measured one after those of a calibration."""
     own = None if d.calibration is None else d.calibration.own
     formats = own.place.formats[:1] if own is not None else (d.engine.quantization or "",)
-    w, devices = seen.workload, d.hardware.count / max(d.replicas, 1)
-    logs = np.log([[_load(seen, evidence), float(np.median(w.input_tokens or 1.0)), float(np.median(w.output_tokens or 1.0)), devices]])
+    devices = d.hardware.count / max(d.replicas, 1)
+    lengths = (value_of(evidence, "input_tokens") or 1.0, value_of(evidence, "output_tokens") or 1.0)
+    logs = np.log([[_load(seen, evidence), *lengths, devices]])
     residuals: dict[Time, Array] = {"tpot": np.array([np.log(factor)]), "ttft": np.array([_first_token(seen, evidence, factor)])}
     version = (evidence.told.version or d.engine.version,)
     if own is None:
@@ -156,13 +164,20 @@ def _load(seen: Deployment, evidence: Evidence) -> float:
 
 def _first_token(seen: Deployment, evidence: Evidence, factor: float) -> float:
     """ln of the measured TTFT over the model's; NaN where the engine's measure is another, or it was full: then it is its queue."""
-    latency, measured = evidence.latencies.get("ttft"), value_of(evidence, "ttft_s")
+    latency, measured = evidence.latencies.get("ttft"), _in_window(evidence, "ttft_s")
     if not measured or latency is None or latency.count <= 0 or seen.workload.concurrency is not None:
         return float("nan")
     point = evaluate(seen, noise=Noise(step=factor, prefill=factor))
     if point.ttft_s is None or not np.all(np.isfinite(point.ttft_s)):
         return float("nan")
     return float(np.log(measured / np.median(point.ttft_s)) + np.log(factor))
+
+
+def as_told(d: Deployment, evidence: Evidence) -> Deployment:
+    """The deployment with the settings that the engine told, whatever a file or a flag makes of them."""
+    said = {name: FIELDS[name](value, f"evidence: {name}") for name, value in evidence.told.settings.items() if name in FIELDS}
+    other: dict[str, Any] = {name: value for name, value in said.items() if name != "name" and value != getattr(d.engine, name)}
+    return replace(d, engine=replace(d.engine, **other)) if other else d
 
 
 def differing(d: Deployment, evidence: Evidence) -> Iterator[str]:

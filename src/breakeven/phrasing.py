@@ -9,6 +9,7 @@ from breakeven.catalog import engine_title
 from breakeven.messages import say
 from breakeven.spec.deployment import Deployment
 from breakeven.spec.model import TENSOR_CLASSES, Model
+from breakeven.spec.observed import Observed
 from breakeven.spec.parallel import layout
 from breakeven.stats import Range, Spread, Value
 from breakeven.units import number_text, rate_text, significant
@@ -127,6 +128,37 @@ def operating_sentence(advice: Advice, language: str) -> str:
     if point.saturated:
         sentence = say("report.saturated", language, sentence=sentence, rate=point.max_request_rate_per_s)
     return sentence
+
+
+def observed_sentence(advice: Advice, found: Observed, language: str) -> str:
+    """What was measured, what is predicted of the same, and what the model would say without it."""
+    point = advice.operating_point
+    measured = [
+        say("report.observed_batch", language, batch=found.effective_batch) if found.effective_batch is not None else "",
+        say("report.point_times", language, tpot=found.tpot_s) if found.tpot_s is not None else "",
+        say("report.observed_mbu", language, mbu=found.mbu) if found.mbu is not None else "",
+    ]
+    predicted = say("report.observed_predicted", language, batch=point.effective_batch, tpot=point.tpot_s or 0.0, mbu=_mbu_by_tpot(advice))
+    parts = [", ".join(part for part in measured if part), predicted if point.tpot_s is not None else "", _alone(found, language)]
+    return " · ".join(part for part in parts if part)
+
+
+def _mbu_by_tpot(advice: Advice) -> float:
+    """MBU over the time between tokens, as it is measured: what prompts take of a step is in it."""
+    point, mbu = advice.operating_point, advice.ledgers.bandwidth.mbu
+    if point.step_s is None or not point.tpot_s:
+        return mbu
+    return mbu * point.step_s / (point.tpot_s * point.tokens_per_round)
+
+
+def _alone(found: Observed, language: str) -> str:
+    """The model without the measurement, and by how much it is off."""
+    if found.differs:
+        return say("report.observed_differs", language, settings=", ".join(found.differs))
+    if found.tpot_s is None or found.model_tpot_s is None:
+        return ""
+    change = f"{found.model_tpot_s / found.tpot_s - 1.0:+.0%}".replace("-", "−").replace("%", " %")
+    return say("report.observed_alone", language, tpot=found.model_tpot_s, change=change)
 
 
 def over_time_words(found: BatchOverTime, language: str) -> str:

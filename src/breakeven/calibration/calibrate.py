@@ -20,6 +20,8 @@ from breakeven.calibration.points import Measured
 from breakeven.calibration.summary import WEAK
 from breakeven.calibration.verification import Verified
 from breakeven.errors import InputError
+from breakeven.measured.benchmark_files import files_of, read_benchmark
+from breakeven.measured.benchmark_rows import rows_of
 from breakeven.measured.curves import Drawn, curves_of
 from breakeven.measured.lines import Table, read_table
 from breakeven.measured.pair import Pair
@@ -63,6 +65,8 @@ class Calibrated:
     """Rows that are in no fit, each with the reason."""
     pairs: int
     """Pairs of a lever among the rows that were used."""
+    notes: tuple[tuple[str, Message], ...] = ()
+    """Places, and what was taken there otherwise than it is written."""
     driven: Driven | None = None
     """The load that told it, where a running engine was driven."""
 
@@ -76,6 +80,7 @@ class Rows:
     left_out: tuple[Skipped, ...] = ()
     pairs: tuple[Pair, ...] = ()
     files: tuple[FileRead, ...] = ()
+    notes: tuple[tuple[str, Message], ...] = ()
 
 
 def calibrate(paths: Sequence[Path], stated: Stated, *, ship: str | None = None) -> Calibrated:
@@ -116,6 +121,7 @@ def calibrated(rows: Rows, command: str, *, ship: str | None = None) -> Calibrat
         to_measure=tuple(ToMeasure(run=run, parameters=names, commands=commands_of(run, most)) for run, names in wanted.items()),
         left_out=rows.left_out,
         pairs=len(rows.pairs),
+        notes=rows.notes,
     )
 
 
@@ -152,24 +158,31 @@ def today() -> str:
 
 
 def _read(paths: Sequence[Path], stated: Stated) -> Rows:
-    """Absolute rows, steps over width and pairs of a lever of all files."""
+    """Absolute rows, steps over width and pairs of a lever of all files; of a folder, all that is in it."""
     from breakeven.measured.files import read
 
-    tables = {path: read_table(path) for path in dict.fromkeys(paths)}
+    files = [file for path in dict.fromkeys(paths) for file in files_of(path)]
+    benchmarks = [one for file in files if (one := read_benchmark(file)) is not None]
+    taken = rows_of([outcome for one in benchmarks for outcome in one.outcomes], stated)
+    whole = {one.path for one in benchmarks}
+    tables = {path: read_table(path) for path in dict.fromkeys(files) if path not in whole}
     stepped = [table for table in tables.values() if form_of(table.columns) is not None]
     steps, left_out = steps_of(stepped, stated)
     others = [path for path, table in tables.items() if form_of(table.columns) is None]
     found = read(others) if others else None
     damaged = tuple(each for table in stepped for each in table.damaged)
-    runs = (*(found.sound.runs if found else ()), *runs_of_steps(steps))
+    steps += taken.steps
+    runs = (*(found.sound.runs if found else ()), *taken.runs, *runs_of_steps(steps))
     good, weak = _by_quality(found.sound.pairs if found else ())
-    lost = (*(found.skipped if found else ()), *(found.bad if found else ()), *damaged, *left_out, *weak)
+    lost = (*(found.skipped if found else ()), *(found.bad if found else ()), *damaged, *left_out, *weak, *taken.skipped)
+    counted = {path: _rows(table) for path, table in tables.items()} | {one.path: len(one.outcomes) for one in benchmarks}
     return Rows(
         runs=runs,
         curves=tuple(curves_of(steps)),
         left_out=tuple({each.where: each for each in lost}.values()),
         pairs=good,
-        files=tuple(file_read(path, _rows(table)) for path, table in tables.items()),
+        files=tuple(file_read(path, count) for path, count in counted.items()),
+        notes=taken.notes,
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from breakeven.measured.step import Step
-from breakeven.measured.steps import by_curve
+from breakeven.measured.steps import by_curve, context_of
 from breakeven.spec.calibration_file import Curve
 
 LEAST = 2
@@ -39,7 +39,7 @@ def _curve(steps: Sequence[Step]) -> Drawn:
             device=d.hardware.device.name,
             engine=engine.name,
             version=engine.version,
-            context_tokens=steps[0].context_tokens,
+            context_tokens=context_of(steps[0]),
             rows=tuple(widths),
             step_s=tuple(levelled),
             tensor_parallel_size=engine.tensor_parallel_size,

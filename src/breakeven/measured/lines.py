@@ -48,6 +48,11 @@ def read_table(path: Path) -> Table:
     return found
 
 
+def read_text(path: Path) -> str:
+    """The text of a file, unpacked where it is in gzip; what is no regular file, too large or no text is refused."""
+    return _text(path, shown(str(path), LONGEST_PATH))
+
+
 def _text(path: Path, where: str) -> str:
     raw = _bytes(path, where)
     if raw.startswith(WIDE):

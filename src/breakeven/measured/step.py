@@ -23,6 +23,8 @@ class Step:
     spread: float | None = None
     """Longest over shortest of the repetitions, where they are told."""
     source: str = ""
+    curve_context: float | None = None
+    """The context of the curve that it belongs to, where that is not its own."""
     notes: Mapping[str, str] = field(default_factory=dict)
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Protocol
 
 from breakeven import catalog, kernels
 from breakeven.errors import BreakevenError
@@ -23,6 +24,8 @@ from breakeven.spec.model import Model
 from breakeven.spec.workload import Workload
 
 SIXTEEN_BIT = ("bf16", "fp16")
+UNSTATED = "main"
+"""The version of rows that tell none: one that no other contradicts."""
 UNNAMED_ENGINE = "vllm 0.2"
 """What the columns of Splitwise's measurements leave out: an engine of 2023, before CUDA graphs."""
 
@@ -57,7 +60,12 @@ def step_of(row: Row, form: Form, stated: Stated) -> Step:
     read = form.read(row)
     if form.name == "splitwise" and not read.engine and not stated.engine:
         read = replace(read, engine=UNNAMED_ENGINE)
-    d = _deployment(read, stated)
+    return stepped(read, row.where, row.id, stated)
+
+
+def stepped(read: Reading, where: str, name: str, stated: Stated) -> Step:
+    """What was read as a step on its deployment: refused where no such device can have done it."""
+    d = deployment_of(read, stated)
     pinned = replace(d, workload=Workload(batch=read.width, context_tokens=read.context_tokens))
     try:
         held, floor = floor_at(pinned, read.width, read.context_tokens)
@@ -68,8 +76,8 @@ def step_of(row: Row, form: Form, stated: Stated) -> Step:
     if read.step_s < floor:
         raise NotUnderstood(Message("doubt.below_roofline", {"tpot": read.step_s, "floor": floor}))
     return Step(
-        id=row.id,
-        where=row.where,
+        id=name,
+        where=where,
         deployment=pinned,
         width=read.width,
         context_tokens=read.context_tokens,
@@ -79,9 +87,54 @@ def step_of(row: Row, form: Form, stated: Stated) -> Step:
     )
 
 
-def _deployment(read: Reading, stated: Stated) -> Deployment:
+class Named(Protocol):
+    """Names and settings as they are written."""
+
+    @property
+    def model(self) -> str:
+        """The model."""
+
+    @property
+    def device(self) -> str:
+        """The device."""
+
+    @property
+    def engine(self) -> str:
+        """The engine."""
+
+    @property
+    def version(self) -> str:
+        """Its version, empty where it is not told."""
+
+    @property
+    def width(self) -> float:
+        """Sequences that have to be able to run."""
+
+    @property
+    def weights(self) -> str:
+        """Format of the weights, empty where the checkpoint says it."""
+
+    @property
+    def cache(self) -> str:
+        """Format of the cache."""
+
+    @property
+    def tensor_parallel(self) -> int:
+        """Devices that share each layer."""
+
+    @property
+    def pipeline_parallel(self) -> int:
+        """Devices that share the layers."""
+
+    @property
+    def eager(self) -> bool:
+        """Whether kernels are started one by one."""
+
+
+def deployment_of(read: Named, stated: Stated) -> Deployment:
+    """Model, device and engine looked up, with what the user states of them."""
     model, device = _model(read.model, stated), _device(read.device, stated)
-    name, version = words.engine(read.engine or stated.engine, read.version)
+    name, version = words.engine(read.engine or stated.engine, read.version, otherwise=UNSTATED)
     quantization, model = _weights(read.weights, name, model)
     try:
         engine = catalog.engine(
@@ -170,8 +223,13 @@ def key_of(step: Step) -> Key:
         quantization,
         engine.kv_cache_dtype,
         engine.enforce_eager,
-        step.context_tokens,
+        context_of(step),
     )
+
+
+def context_of(step: Step) -> float:
+    """The context of the curve that a step is part of."""
+    return step.context_tokens if step.curve_context is None else step.curve_context
 
 
 def by_curve(steps: Iterable[Step]) -> Mapping[Key, list[Step]]:

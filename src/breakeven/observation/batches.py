@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from breakeven.observation.estimate import figure, known, ratio
 from breakeven.observation.quantities import Quantities
 from breakeven.spec.evidence import Figure
@@ -39,7 +41,7 @@ def estimators(q: Quantities) -> tuple[Figure, ...]:
 
 def step_estimators(q: Quantities) -> tuple[Figure, ...]:
     """The batch in a step, given that there is one."""
-    return known((_chunks_per_step(q), _tokens_per_step(q), _busy_slots(q), _busy_gauge(q)))
+    return known((_counted_steps(q), _chunks_per_step(q), _tokens_per_step(q), _busy_gauge(q)))
 
 
 def tokens_per_round(q: Quantities) -> float | None:
@@ -82,11 +84,22 @@ def _by_decode_times(q: Quantities) -> Figure | None:
 
 
 def _edge(q: Quantities, batch: float | None) -> float | None:
-    """Share of the requests' time that the edges of the window may add or hide: as many requests as run, of all that ended."""
-    ended = q.moved("requests_finished") or q.moved("e2e", "count") or q.moved("decode_time", "count")
+    """Share of the requests' time that the edges of the window may add or hide: as many requests as run there, of all that ended."""
+    ended = q.moved("requests_finished") or q.moved("e2e", "count") or q.moved("decode_time", "count") or _movements(q)
     if batch is None:
         return None
-    return 1.0 if ended is None else min(batch * q.replicas / ended, 1.0)
+    return min(_at_the_edges(q, batch * q.replicas) / ended, 1.0) if ended else 1.0
+
+
+def _movements(q: Quantities) -> int:
+    """Readings that found more than the one before, in what moves as a request ends: no more than ended."""
+    return sum(int((np.diff(one.gained) > 0.0).sum()) for one in q.rises.get("decode_seconds", ()))
+
+
+def _at_the_edges(q: Quantities, otherwise: float) -> float:
+    """Requests under way at the first and the last reading, in the mean; where no gauge tells them, as many as usually."""
+    some = q.series.get("running", ())
+    return sum(float(one.values[0] + one.values[-1]) for one in some) / 2.0 if some else otherwise
 
 
 def _by_tpot(q: Quantities) -> Figure | None:
@@ -117,11 +130,24 @@ def _tokens_per_step(q: Quantities) -> Figure | None:
     tokens = q.moved("output_tokens")
     if passes is None or tokens is None:
         return None
-    value = batch_in_a_step(tokens, passes, tokens_per_round(q) or _told_length(q) or 1.0)
+    value = batch_in_a_step(tokens, passes, tokens_per_round(q) or told_length(q) or 1.0)
     return figure(value, "counted", "observed.how_tokens_per_step", (*q.metrics("output_tokens"), *metric))
 
 
-def _told_length(q: Quantities) -> float | None:
+DIGITS = 5e-6
+"""Relative error of a number that is printed to six digits, as llama.cpp's server does."""
+
+
+def _counted_steps(q: Quantities) -> Figure | None:
+    """Of llama.cpp a mean since the start times its steps, differenced: exact to the digits that its page prints."""
+    passes, metric = steps(q)
+    value = ratio(q.moved("busy_sequence_steps"), passes)
+    printed = q.total("busy_sequence_steps") if q.has("busy_per_step") else None
+    half = None if printed is None or not passes else 2.0 * DIGITS * printed / passes
+    return figure(value, "counted", "observed.how_sequence_steps", (*q.metrics("busy_sequence_steps"), *metric), half=half)
+
+
+def told_length(q: Quantities) -> float | None:
     """Tokens a round where the drafts are counted and every round is taken to draft."""
     rounds, accepted = q.moved("drafts"), q.rise("accepted_tokens")
     return None if rounds is None or accepted is None else 1.0 + accepted / rounds
@@ -132,32 +158,6 @@ def _chunks_per_step(q: Quantities) -> Figure | None:
     passes, metric = steps(q)
     chunks = q.moved("itl", "count")
     return figure(ratio(chunks, passes), "counted", "observed.how_chunks_per_step", (*q.metrics("itl"), *metric))
-
-
-def _busy_slots(q: Quantities) -> Figure | None:
-    """A mean since the start, times the steps it is over, differenced; exact to the digits that the page prints."""
-    some = [_busy_rise(q, source) for source in q.read_at]
-    found = [one for one in some if one is not None]
-    slots, passes = sum(one[0] for one in found), sum(one[1] for one in found)
-    if passes <= 0.0:
-        return None
-    lost = sum(one[2] for one in found) / passes
-    return figure(slots / passes, "counted", "observed.how_busy_slots", q.metrics("busy_per_step", "steps"), half=lost)
-
-
-DIGITS = 5e-6
-"""Relative error of a number that is printed to six digits, as llama.cpp's server does."""
-
-
-def _busy_rise(q: Quantities, source: str) -> tuple[float, float, float] | None:
-    """Slots busy, steps, and what the printing of the mean may hide, between the first and the last reading without a restart between."""
-    mean = next((one for one in q.series.get("busy_per_step", ()) if one.source == source), None)
-    rise = next((one for one in q.rises.get("steps", ()) if one.series.source == source), None)
-    if mean is None or rise is None or rise.resets or rise.late or rise.total <= 0.0 or mean.values.size != rise.series.values.size:
-        return None
-    first, last = float(rise.series.values[0]), float(rise.series.values[-1])
-    slots = float(mean.values[-1]) * last - float(mean.values[0]) * first
-    return slots, last - first, DIGITS * (float(mean.values[-1]) * last + float(mean.values[0]) * first)
 
 
 def _busy_gauge(q: Quantities) -> Figure | None:

@@ -1,8 +1,7 @@
-"""What happened to one server while it was read: restarts, readings that did not come back, pages that are odd."""
+"""What happened to one server while it was read: restarts, and readings that did not come back."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 
 from breakeven.errors import BreakevenError
@@ -28,7 +27,6 @@ class Course:
         self._restarts: list[Message] = []
         self._returns = 0
         """How often its process was older than before: then more than one answer behind the address."""
-        self._odd: Counter[str] = Counter()
 
     def missing(self, one: Missed) -> None:
         """A reading did not come back."""
@@ -38,15 +36,11 @@ class Course:
 
     def read(self, one: Read, *, fell: int) -> None:
         """A reading came back, in which so many counts were lower than before."""
-        last, page = self._last, one.page
+        last = self._last
         if last is not None and self._missed_at_s is not None:
             self._silent_s += max(one.at_s - last.at_s - self._every_s, 0.0)
         if last is not None:
             self._compare(last, one, fell)
-        for kind, count in (("not_numbers", page.not_numbers), ("duplicates", page.duplicates), ("damaged", page.damaged)):
-            self._odd[kind] = max(self._odd[kind], count)
-        if page.role == "router":
-            self._odd["router"] = 1
         self._last, self._missed_at_s = one, None
 
     def _compare(self, last: Read, one: Read, fell: int) -> None:
@@ -69,11 +63,6 @@ class Course:
         if self.failure is not None:
             yield self._lost()
             yield self.failure.message
-        if self._odd["router"]:
-            yield Message("observe.note_router", {"target": self._source})
-        for kind in ("not_numbers", "duplicates", "damaged"):
-            if self._odd[kind]:
-                yield Message(f"observe.note_{kind}", {"target": self._source, "count": self._odd[kind]})
 
     def _lost(self) -> Message:
         values: dict[str, object] = {"target": self._source, "missed": self.missed}

@@ -28,7 +28,8 @@ def _by_prompt_tokens(q: Quantities) -> Figure | None:
 
 
 def _by_lookups(q: Quantities) -> Figure | None:
-    names, how = q.metrics("prefix_hits", "prefix_queries"), "observed.how_hits_lookups"
+    names = q.metrics("prefix_hits", "prefix_queries")
+    how = "observed.how_hits_lookups_biased" if q.biased("prefix_hits") else "observed.how_hits_lookups"
     found = figure(ratio(q.rise("prefix_hits"), q.moved("prefix_queries")), "counted", how, names)
     return found or figure(ratio(q.total("prefix_hits"), q.total("prefix_queries") or None), "since_start", how, names)
 
@@ -44,10 +45,13 @@ def warnings(q: Quantities) -> tuple[Said, ...]:
 
 
 def _adding_up(q: Quantities) -> Said | None:
-    whole, computed, cached = q.rise("prompt_tokens"), q.rise("prompt_tokens_computed"), q.rise("prompt_tokens_cached")
-    if not whole or computed is None or cached is None or abs(computed + cached - whole) <= ADDS_UP * whole:
+    whole, added = q.rise("prompt_tokens"), q.rise("prompt_tokens_by_source")
+    computed, cached = q.rise("prompt_tokens_computed"), q.rise("prompt_tokens_cached")
+    if added is None and computed is not None and cached is not None:
+        added = computed + cached
+    if not whole or added is None or abs(added - whole) <= ADDS_UP * whole:
         return None
-    return Said(key="observed.warn_sources", values={"whole": whole, "computed": computed, "cached": cached})
+    return Said(key="observed.warn_sources", values={"whole": whole, "added": added})
 
 
 def _twice(q: Quantities) -> Said | None:

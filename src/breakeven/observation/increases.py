@@ -13,6 +13,8 @@ from breakeven.stats import Array, Flags
 
 ROUNDING = 1e-9
 """A fall of less than this share is rounding: sums of floats are added up in another order."""
+PRINTED = {"busy_sequence_steps": 2e-5}
+"""The same of a sum that is made of a mean printed to six digits."""
 MOST = 0.5
 """Share of a server's counters that has to fall at once for all of them to have begun anew."""
 
@@ -24,7 +26,7 @@ class Rise:
     series: Series
     times: Array
     gained: Array
-    """From 0; does not fall."""
+    """From 0; falls by no more than rounding."""
     resets: int = 0
     late: bool = False
     """Whether it was not on the page yet when the observation began."""
@@ -40,7 +42,7 @@ class Rise:
         return float(self.series.values[-1]) if self.series.values.size else 0.0
 
 
-def increments(values: Array, begun_anew: Flags | None = None) -> tuple[Array, int]:
+def increments(values: Array, begun_anew: Flags | None = None, rounding: float = ROUNDING) -> tuple[Array, int]:
     """Increments between neighbours and how many of them begin anew: after a fall the value itself is the increment.
 
     Δ_i = v_i − v_{i−1}, and v_i where v_i < v_{i−1}: what was counted between the last reading and the restart is lost, nothing else.
@@ -51,9 +53,17 @@ def increments(values: Array, begun_anew: Flags | None = None) -> tuple[Array, i
     [[3.0, 2.0, 0.0], 1]
     """
     change = np.diff(values)
-    fell = change < -ROUNDING * np.abs(values[:-1])
+    fell = _falls(values, rounding)
     anew = fell if begun_anew is None else fell | begun_anew
-    return np.where(anew, values[1:], np.maximum(change, 0.0)), int(np.count_nonzero(anew))
+    return np.where(anew, values[1:], change), int(np.count_nonzero(anew))
+
+
+def _falls(values: Array, rounding: float) -> Flags:
+    return np.asarray(np.diff(values) < -rounding * np.abs(values[:-1]))
+
+
+def _rounding(series: Series) -> float:
+    return PRINTED.get(series.quantity, ROUNDING)
 
 
 def in_order(series: Series) -> Series:
@@ -78,7 +88,7 @@ def restarts(counters: Iterable[Series]) -> Mapping[str, Array]:
 
 
 def _begun_anew(some: Sequence[Series]) -> Array:
-    fell = [one.times[1:][np.diff(one.values) < -ROUNDING * np.abs(one.values[:-1])] for one in some]
+    fell = [one.times[1:][_falls(one.values, _rounding(one))] for one in some]
     times, falls = np.unique(np.concatenate(fell), return_counts=True)
     alive = np.array([sum(_stood(one, time) for one in some) for time in times])
     return np.asarray(times[falls >= MOST * alive], dtype=float)
@@ -101,7 +111,7 @@ def _rise(series: Series, anew: Array, read_at: Array) -> Rise:
     flags = np.zeros(series.times.size, dtype=bool)
     places = np.searchsorted(series.times, anew)
     flags[places[(places > 0) & (places < series.times.size)]] = True
-    steps, resets = increments(series.values, flags[1:])
+    steps, resets = increments(series.values, flags[1:], _rounding(series))
     before = read_at[read_at < series.times[0]]
     if not before.size:
         return Rise(series=series, times=series.times, gained=np.concatenate([[0.0], np.cumsum(steps)]), resets=resets)

@@ -102,7 +102,7 @@ def context_estimators(q: Quantities, pool_tokens: float | None) -> tuple[Figure
 
 
 def _told_context(q: Quantities) -> Figure | None:
-    held, running = q.level("decode_context_tokens"), q.level("running")
+    held, running = q.level("decode_context_tokens"), q.level("running_decode") or q.level("running")
     if held is None or running is None:
         return None
     return figure(ratio(held.mean, running.mean), "sampled", "observed.how_context_told", (*held.metrics, *running.metrics))
@@ -135,5 +135,8 @@ def used_tokens(q: Quantities, pool_tokens: float | None) -> float | None:
     told = q.level("kv_used_tokens")
     if told is not None:
         return told.mean
+    blocks, size = q.level("kv_used_blocks"), q.level("kv_block_tokens", "mean")
+    if blocks is not None and size is not None:
+        return blocks.mean * size.mean
     usage = q.level("kv_usage", "mean")
     return None if usage is None or pool_tokens is None else usage.mean * pool_tokens

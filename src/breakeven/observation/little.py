@@ -10,6 +10,8 @@ from breakeven.spec.evidence import Figure, Said
 
 CLOSE = 0.1
 """Relative difference that is let pass besides what the edges of the window explain: gauges and counters are not read at one instant."""
+READINGS = 10
+"""Readings of a gauge from which its mean is held against a counter."""
 SHORT = 0.5
 """Share of the window that a request may take for its edges to leave anything to be checked."""
 
@@ -61,6 +63,8 @@ def _requests(q: Quantities) -> Check | None:
     short = _too_short(q, whole.mean)
     if short is not None:
         return short, None
+    if running.values.size < READINGS:
+        return Said(key="observed.check_few_readings", values={"readings": running.values.size}), None
     held = running.mean + (waiting.mean if waiting is not None else 0.0)
     luck = (running.half_width + (waiting.half_width if waiting is not None else 0.0)) / held if held else 0.0
     replicas = q.replica_seconds / q.seconds
@@ -120,10 +124,26 @@ def disagreements(name: str, some: Sequence[Figure], window_s: float) -> tuple[S
     told = []
     for other in some[1:]:
         most = max(best.value, other.value)
+        if other.sure == "sampled" and best.sure != "sampled":
+            continue  # What a gauge does not see is no contradiction: see unseen().
         if abs(best.value - other.value) > CLOSE * most + _half(best) + _half(other):
             values: dict[str, str | float | int] = {"best": best.value, "how": best.how, "other": other.value, "other_how": other.how}
             told.append(Said(key=f"observed.warn_differ_{name}", values={**values, "window": window_s}))
     return tuple(told)
+
+
+def unseen(q: Quantities, some: Sequence[Figure]) -> tuple[Said, ...]:
+    """The gauge's batch where it lies apart from that of the counters: readings now and then miss what comes and goes between them."""
+    counted = next((one for one in some if one.sure != "sampled"), None)
+    sampled = next((one for one in some if one.sure == "sampled"), None)
+    level = q.level("running")
+    if counted is None or sampled is None or level is None:
+        return ()
+    apart = abs(counted.value - sampled.value)
+    if apart <= 2.0 * CLOSE * max(counted.value, sampled.value) + _half(counted) + _half(sampled):
+        return ()
+    values: dict[str, str | float | int] = {"gauge": sampled.value, "counted": counted.value, "readings": level.values.size}
+    return (Said(key="observed.warn_unseen", values={**values, "every": q.timeline.every_s}),)
 
 
 def _half(one: Figure) -> float:

@@ -34,7 +34,7 @@ def _latency(q: Quantities) -> Figure | None:
 
 def _busy_steps(q: Quantities) -> Figure | None:
     """Time that decoding takes, over steps: from the batch over time and the batch in a step, T·b/(steps·b_step)."""
-    passes, metric = batches.steps(q)
+    passes, metric = (None, ()) if q.has("itl") else batches.steps(q)
     over_time = next((one for one in batches.estimators(q) if one.sure == "derived"), None)
     in_step = next((one for one in batches.step_estimators(q) if one.sure == "counted"), None)
     if passes is None or over_time is None or in_step is None:
@@ -44,9 +44,8 @@ def _busy_steps(q: Quantities) -> Figure | None:
 
 
 def _from_tpot(q: Quantities) -> Figure | None:
-    """TPOT·τ where the drafts are counted."""
-    each, rounds = q.mean("tpot"), q.moved("drafts")
-    length = 1.0 if rounds is None else 1.0 + (q.rise("accepted_tokens") or 0.0) / rounds
+    """TPOT·τ, over all rounds where the chunks are counted."""
+    each, length = q.mean("tpot"), batches.tokens_per_round(q) or batches.told_length(q) or 1.0
     return figure(None if each is None else each * length, "derived", "observed.how_step_tpot", q.metrics("tpot"))
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from breakeven.observation import increases
 from breakeven.observation.increases import Rise
 from breakeven.observation.quantities import Quantities
+from breakeven.observation.timeline import Series
 from breakeven.spec.evidence import Windowed
 from breakeven.stats import Array
 
@@ -17,12 +18,17 @@ LONG_S = 600.0
 SHORTEST_S = 60.0
 MOST = 288
 """Windows at most: five minutes each over a day."""
+GAP = 4.0
+"""Readings further apart than so many times what was asked for have a gap between them."""
 READINGS = 4
 """Times between readings that a window is made of at least."""
 
 
 def windows(q: Quantities) -> Windowed | None:
-    """Requests that began, output tokens and mean sequences of each whole window; None where the observation is short."""
+    """Requests that arrived, output tokens and mean sequences of each whole window; None where the observation is short.
+
+    Arrived is what began to be answered, and what more waited at a window's end than at its beginning: an overload shows in the queue.
+    """
     if q.seconds < LONG_S:
         return None
     length = max(SHORTEST_S, READINGS * q.timeline.every_s, q.seconds / MOST)
@@ -30,9 +36,10 @@ def windows(q: Quantities) -> Windowed | None:
     begun = _parts(q, "ttft", "count") or _parts(q, "requests_finished", "") or _parts(q, "e2e", "count")
     return Windowed(
         window_s=length,
-        requests=_counts(begun, edges),
+        requests=_arrived(q, begun, edges),
         output_tokens=_counts(_parts(q, "output_tokens", ""), edges),
         running=_running(q, edges),
+        observed=_observed(q, edges),
     )
 
 
@@ -42,6 +49,31 @@ def _parts(q: Quantities, quantity: str, part: str) -> list[Rise]:
 
 def _counts(some: Sequence[Rise], edges: Array) -> tuple[float, ...]:
     return tuple(map(float, np.diff(increases.gained_at(some, edges))))
+
+
+def _arrived(q: Quantities, begun: Sequence[Rise], edges: Array) -> tuple[float, ...]:
+    if not begun:
+        return ()
+    within = ("waiting",) if begun[0].series.quantity == "ttft" else ("waiting", "running")
+    held = sum((_held(one, edges) for name in within for one in q.series.get(name, ())), np.zeros(edges.size))
+    return tuple(map(float, np.maximum(np.diff(increases.gained_at(begun, edges) + held), 0.0)))
+
+
+def _held(series: Series, edges: Array) -> Array:
+    """A gauge at some moments; nothing where its replica was not read about then."""
+    places = np.searchsorted(series.times, edges, side="right") - 1
+    limit = GAP * float(np.median(np.diff(series.times))) if series.times.size > 1 else 0.0
+    known = (places >= 0) & (edges - series.times[np.maximum(places, 0)] <= limit)
+    return np.where(known, series.values[np.maximum(places, 0)], 0.0)
+
+
+def _observed(q: Quantities, edges: Array) -> tuple[float, ...]:
+    """Share of each window that lies between readings not too far apart, of any replica."""
+    times = np.unique(np.concatenate(list(q.read_at.values())))
+    between = np.diff(times)
+    near = np.where(between <= GAP * q.timeline.every_s, between, 0.0)
+    seen = np.interp(edges, times, np.concatenate([[0.0], np.cumsum(near)]))
+    return tuple(map(float, np.minimum(np.diff(seen) / np.diff(edges), 1.0)))
 
 
 def _running(q: Quantities, edges: Array) -> tuple[float, ...]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Literal
@@ -61,7 +62,7 @@ def summarised(
         windows=periods.windows(q),
         checks=checks,
         warnings=(*map(said, timeline.notes), *extra, *_warnings(q, estimators), *contradictions),
-        missing=(*_not_exposed(q), *_ledgers_missing(found, deployment)),
+        missing=(*_not_exposed(q, _told_otherwise(found, pool)), *_ledgers_missing(found, deployment)),
     )
 
 
@@ -118,11 +119,15 @@ def _mean_levels(q: Quantities) -> dict[str, Figure]:
         if level is not None:
             one = figure(level.mean, "sampled", "observed.how_gauge", level.metrics, half=level.half_width)
             found |= {} if one is None else {name: one}
-    if "kv_usage" not in found:
-        used, pool = q.level("kv_used_tokens"), q.pool_tokens
-        one = None if used is None or not pool else figure(used.mean / pool, "sampled", "observed.how_kv_tokens", used.metrics)
-        found |= {} if one is None else {"kv_usage": one}
-    return found
+    return found | _usage_by_tokens(q) if "kv_usage" not in found else found
+
+
+def _usage_by_tokens(q: Quantities) -> dict[str, Figure]:
+    """Cache in use over the pool, where the engine tells tokens or blocks and no share."""
+    used, pool = lengths.used_tokens(q, None), q.pool_tokens
+    names = q.metrics("kv_used_tokens", "kv_used_blocks")
+    one = None if used is None or not pool else figure(used / pool, "sampled", "observed.how_kv_tokens", names)
+    return {} if one is None else {"kv_usage": one}
 
 
 def _counts(q: Quantities) -> dict[str, float]:
@@ -177,6 +182,7 @@ def _warnings(q: Quantities, estimators: Mapping[str, tuple[Figure, ...]]) -> tu
     """Resets, late counters, unlike buckets, gauges that may alias, contradictions."""
     found = [*_resets(q), *_unlike(q), *_aliased(q, estimators.get("effective_batch", ()))]
     found += [*hits.warnings(q), *drafting.warnings(q), *balance.warnings(q)]
+    found += little.unseen(q, estimators.get("effective_batch", ()))
     for name in ("effective_batch", "output_tokens"):
         found += little.disagreements(name, estimators.get(name, ()), q.seconds)
     return tuple(found)
@@ -185,8 +191,9 @@ def _warnings(q: Quantities, estimators: Mapping[str, tuple[Figure, ...]]) -> tu
 def _resets(q: Quantities) -> list[Said]:
     every = [one for some in q.rises.values() for one in some]
     found = []
-    resets = {source: max(one.resets for one in every if one.series.source == source) for source in q.read_at if every}
-    for source, count in resets.items():
+    told = any(note.key.startswith("observe.note_restart") for note in q.timeline.notes)
+    for source in () if told else q.read_at:
+        count = max((one.resets for one in every if one.series.source == source), default=0)
         if count:
             found.append(Said(key="observed.warn_resets", values={"count": count, "who": source}))
     late = sorted({one.series.alias.family for one in every if one.late and one.total > 0.0})
@@ -209,11 +216,28 @@ def _aliased(q: Quantities, some: Sequence[Figure]) -> list[Said]:
     return [Said(key="observed.warn_gauge_only", values=values)]
 
 
-def _not_exposed(q: Quantities) -> list[Said]:
-    """What the engine does not tell, and what to do instead, as its adapter knows."""
+def _told_otherwise(found: Mapping[str, Figure], pool: float | None) -> set[str]:
+    """Quantities that the engine does not tell by themselves, and that could be made of others."""
+    made = {
+        "kv_total_tokens": pool is not None,
+        "kv_used_tokens": pool is not None and "kv_usage" in found,
+        "decode_context_tokens": "context_tokens" in found,
+        "step_time": "step_s" in found,
+    }
+    return {quantity for quantity, known in made.items() if known}
+
+
+def _not_exposed(q: Quantities, told_otherwise: Set[str]) -> list[Said]:
+    """What the engine does not tell, and what to do instead, as its adapter knows; quantities of one advice together."""
     adapters: list[Adapter] = [registry.module("adapters", name).ADAPTER for name in registry.names("adapters")]
     own = [one for one in adapters if one.engine == q.timeline.engine and one.role == "engine" and one.engine]
-    return [said(hidden.instead) for one in own for hidden in one.not_exposed if not q.has(hidden.quantity)]
+    hidden: dict[str, tuple[Message, list[str]]] = {}
+    for one in (one for adapter in own for one in adapter.not_exposed if not q.has(one.quantity)):
+        if one.quantity in told_otherwise:
+            continue
+        quantities = hidden.setdefault(one.instead.key, (one.instead, []))[1]
+        quantities += [] if one.quantity in quantities else [one.quantity]
+    return [replace(found := said(instead), values={**found.values, "quantities": ", ".join(names)}) for instead, names in hidden.values()]
 
 
 def _ledgers_missing(found: Mapping[str, Figure], deployment: Deployment | None) -> list[Said]:

@@ -78,8 +78,8 @@ def told_of(
     known = engine in registry.names("observation/tellings")
     found: Telling = registry.module("observation.tellings", engine).read(Pages(json=pages, labels=tuple(labels))) if known else Telling()
     seen = _named(Found(name=found.device, count=found.devices, source=found.sources.get("device", "")) if found.device else devices)
-    stated = {"version": found.version, "model": found.model, "kv_tokens": found.kv_tokens, "device": seen.device, "devices": seen.count}
-    stated |= found.settings
+    stated: dict[str, object] = {**found.settings, "version": found.version, "model": found.model, "kv_tokens": found.kv_tokens}
+    stated |= {"device": seen.device, "devices": seen.count}
     sources = {name: where for name, where in {**found.sources, "device": seen.source, "devices": seen.source}.items() if stated.get(name)}
     return Told(
         engine=engine,

@@ -41,11 +41,13 @@ def observe(targets: Sequence[Target], *, for_s: float, every_s: float, heard: H
     told: SimpleQueue[Told] = SimpleQueue()
     stop = Event()
     threads = [Thread(target=_follow, args=(target, for_s, every_s, told, stop), daemon=True) for target in targets]
-    with _ends_on_interrupt(told, stop):
-        for thread in threads:
-            thread.start()
-        _collect(told, record, len(targets), heard)
-    stop.set()
+    try:
+        with _ends_on_interrupt(told, stop):
+            for thread in threads:
+                thread.start()
+            _collect(told, record, len(targets), heard)
+    finally:
+        stop.set()
     for thread in threads:
         thread.join(LEAVE_S)
     return record.timeline()
@@ -74,7 +76,8 @@ def _collect(told: SimpleQueue[Told], record: Record, following: int, heard: Hea
 def _follow(target: Target, for_s: float, every_s: float, told: SimpleQueue[Told], stop: Event) -> None:
     """Read one server on a schedule that does not catch up: a moment that has passed is left out."""
     began, tick = monotonic(), 0
-    known, before = None, None
+    known: Target | None = None
+    before: Page | None = None
     try:
         while tick * every_s <= for_s and not stop.wait(max(0.0, began + tick * every_s - monotonic())):
             try:
@@ -85,16 +88,11 @@ def _follow(target: Target, for_s: float, every_s: float, told: SimpleQueue[Told
             except BreakevenError as error:
                 told.put(Missed(source=target.source, at_s=now_s(), error=error))
             else:
-                before = _since_start(before, read.page)
+                before = pages.added(before, read.page)
                 told.put(Read(source=read.source, at_s=read.at_s, page=before))
             tick = max(tick, floor((monotonic() - began) / every_s)) + 1
     finally:
         told.put(_Ended())
-
-
-def _since_start(before: Page | None, page: Page) -> Page:
-    """A page that counts since it was last read, counted on."""
-    return page if before is None or page.since == "start" else pages.added(before, page)
 
 
 @contextmanager

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
+from breakeven.spec.evidence import Windowed
 from breakeven.spec.workload import ArrivalRates
 from breakeven.stats import Array
 
@@ -16,6 +15,8 @@ WINDOW_REQUESTS = 100.0
 MOST_WINDOWS = 2000
 FEWEST_WINDOWS = 8
 GROUPS = 8
+OBSERVED = 0.5
+"""A window of which less was observed is left out."""
 QUIETEST = 1e-4
 """A window without a request is taken to have this of the mean rate."""
 LEVELS = 33
@@ -52,20 +53,13 @@ def arrival_rates(arrival_s: Array) -> ArrivalRates | None:
     of dispersion, which leaves the variance that Poisson arrivals at these rates would not explain.
     """
     counted = windows_of(arrival_s)
-    return None if counted is None else _grouped(*counted)
-
-
-def arrival_rates_of_windows(requests: Sequence[float], window_s: float) -> ArrivalRates | None:
-    """The same of requests that were counted in equal windows, in order."""
-    counts = np.asarray(requests, dtype=float)
-    found = factors_of(counts) if len(counts) >= FEWEST_WINDOWS and counts.sum() > 0.0 else None
-    return None if found is None else _grouped(found, window_s)
-
-
-def _grouped(found: Array, window: float) -> ArrivalRates | None:
-    windows = len(found)
-    if float(np.ptp(found)) == 0.0:
+    if counted is None or float(np.ptp(counted[0])) == 0.0:
         return None
+    return _grouped(*counted)
+
+
+def _grouped(found: Array, window: float) -> ArrivalRates:
+    windows = len(found)
     split = np.array_split(np.sort(found), min(GROUPS, windows))
     return ArrivalRates(
         factors=tuple(float(part.mean()) for part in split),
@@ -74,6 +68,27 @@ def _grouped(found: Array, window: float) -> ArrivalRates | None:
         windows=windows,
         spill=spill(found, window),
     )
+
+
+def arrival_rates_of_windows(counted: Windowed) -> ArrivalRates | None:
+    """The same from windows that were counted already: those of requests, else of tokens; None where they vary no more than by chance.
+
+    Windows that were not observed for the better part are left out. Of tokens it is not known how many requests they are of, and so not
+    what is chance in them: they are taken as they are.
+
+    >>> from breakeven.spec.evidence import Windowed
+    >>> found = arrival_rates_of_windows(Windowed(window_s=60.0, requests=(10.0, 200.0) * 4, output_tokens=()))
+    >>> found.windows, round(min(found.factors), 2), round(max(found.factors), 2)
+    (8, 0.1, 1.9)
+    """
+    counts = np.array(counted.requests or counted.output_tokens)
+    seen = np.array(counted.observed) if counted.observed else np.ones(len(counts))
+    kept = seen >= OBSERVED
+    if int(kept.sum()) < FEWEST_WINDOWS or not counts[kept].any():
+        return None
+    rates = counts[kept] / seen[kept]
+    found = factors_of(rates) if counted.requests else np.maximum(rates / rates.mean(), QUIETEST)
+    return None if found is None else _grouped(np.asarray(found / found.mean()), counted.window_s)
 
 
 def factors_of(counts: Array) -> Array | None:

@@ -41,7 +41,7 @@ def workload_of(table: Table, beside: Path | None, windows: Windowed | None = No
             values[name] = parser(given.value, f"workload.{name}")
             provenance[f"workload.{name}"] = given.origin
     if windows is not None and (given := table.get("workload.request_rate")) is not None and given.layer == "evidence":
-        values["arrivals"] = arrival_rates_of_windows(windows.requests, windows.window_s)
+        values["arrivals"] = arrival_rates_of_windows(windows)
         provenance |= {} if values["arrivals"] is None else {"workload.arrivals": "measured"}
     traced = _trace(table, values, beside)
     values |= traced.values

@@ -6,17 +6,20 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import UnsetType
 
-from breakeven import backtest_words, simulate_words, words
+from breakeven import backtest_words, observe_page, simulate_words, words
 from breakeven.backtest_document import BacktestDocument, BacktestReason, BacktestScore
 from breakeven.document import Document
 from breakeven.messages import printable, say
+from breakeven.observe_document import ObserveDocument
 from breakeven.simulate_document import SimulationDocument
 
 
-def render(document: Document | BacktestDocument | SimulationDocument) -> str:
+def render(document: Document | BacktestDocument | ObserveDocument | SimulationDocument) -> str:
     """The report as Markdown."""
     if isinstance(document, BacktestDocument):
         return "\n".join(_backtest(document)) + "\n"
+    if isinstance(document, ObserveDocument):
+        return "\n".join(observe_page.markdown(document)) + "\n"
     if isinstance(document, SimulationDocument):
         return "\n".join(_simulation(document)) + "\n"
     return "\n".join([*_head(document), "", *_ledgers(document), "", *_levers(document), "", *_answer(document)]) + "\n"
@@ -37,6 +40,8 @@ def _head(document: Document) -> Iterator[str]:
     yield f"{document.operating_point.sentence}  "
     if not isinstance(document.operating_point.batch_over_time, UnsetType):
         yield f"{document.operating_point.batch_over_time.sentence}  "
+    if not isinstance(document.observed, UnsetType):
+        yield f"{say('report.observed_line', document.language, sentence=document.observed.sentence)}  "
     yield words.joined(words.point_words(document))
 
 

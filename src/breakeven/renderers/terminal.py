@@ -10,13 +10,14 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from breakeven import backtest_page, calibrate_page, catalog_page, probe_page, profile_page, simulate_page, words
+from breakeven import backtest_page, calibrate_page, catalog_page, observe_page, probe_page, profile_page, simulate_page, words
 from breakeven.backtest_document import BacktestDocument
 from breakeven.calibrate_document import CalibrateDocument
 from breakeven.canvas import DIM, WIDEST, folded, glued, grid, indented, labels, rule, written
 from breakeven.catalog_document import CatalogDocument
 from breakeven.document import Document, ExplanationDocument, Lever, Line, RuleOfThumb
 from breakeven.messages import printable, say
+from breakeven.observe_document import ObserveDocument
 from breakeven.probe_document import ProbeDocument
 from breakeven.profile_document import ProfileDocument
 from breakeven.simulate_document import SimulationDocument
@@ -39,6 +40,7 @@ def render(
     | CatalogDocument
     | BacktestDocument
     | CalibrateDocument
+    | ObserveDocument
     | ProbeDocument
     | ProfileDocument
     | SimulationDocument,
@@ -54,6 +56,8 @@ def render(
         blocks = [*backtest_page.blocks(document, verbose)]
     elif isinstance(document, CalibrateDocument):
         blocks = [*calibrate_page.blocks(document, verbose)]
+    elif isinstance(document, ObserveDocument):
+        blocks = [*observe_page.blocks(document, verbose)]
     elif isinstance(document, ProbeDocument):
         blocks = [*probe_page.blocks(document, verbose)]
     elif isinstance(document, ProfileDocument):
@@ -96,7 +100,10 @@ def _point(document: Document) -> Table:
     over_time = document.operating_point.batch_over_time
     spread = "" if isinstance(over_time, UnsetType) else f"\n{over_time.sentence}"
     said = glued(f"{document.operating_point.sentence}{spread}\n{figures}".rstrip())
-    return labels([(say("report.operating_point", document.language), said)], _label_width(document))
+    rows: list[tuple[str, str | Text]] = [(say("report.operating_point", document.language), said)]
+    if not isinstance(document.observed, UnsetType):
+        rows.append((say("report.observed", document.language), glued(document.observed.sentence)))
+    return labels(rows, _label_width(document))
 
 
 def _label_width(document: Document) -> int:

@@ -68,11 +68,13 @@ class Windowed:
 
     window_s: float
     requests: tuple[float, ...]
-    """That began to be answered in each (that ended, where the engine tells no more), on all replicas."""
+    """That arrived in each (that ended, where the engine tells no more), on all replicas."""
     output_tokens: tuple[float, ...]
     """Of each, on all replicas."""
     running: tuple[float, ...] = ()
     """Mean sequences decoding on one replica in each."""
+    observed: tuple[float, ...] = ()
+    """Share of each between readings that are not too far apart; empty: all of all."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,7 +106,7 @@ class Told:
 class Evidence:
     """An observation."""
 
-    schema: str = EVIDENCE_SCHEMA
+    schema: Literal["breakeven.evidence/1"] = EVIDENCE_SCHEMA
     breakeven: str
     """Version of the program."""
     source: Literal["live", "history"]

@@ -38,8 +38,7 @@ def observe(
     show_help: ShowHelp = False,
 ) -> None:
     """What a running engine does: batch, steps, tokens, latencies, cache and acceptance, by its own metrics."""
-    from breakeven import live, observe_report
-    from breakeven.observation import window
+    from breakeven import live
 
     whole(seed, "--seed")
     addresses, file = split(urls, deployed["file"])
@@ -48,6 +47,9 @@ def observe(
     path = place_for(evidence_out)
     targets = live.targets_of(addresses, headers=headers(header), engine=deployed["flags"].get("engine"), model_name=model_name)
     known = live.described(described) if _is_described(described) else None
+    from breakeven import observe_report
+    from breakeven.observation import window
+
     with _seen(ctx, targets, known, (for_s, every_s), watch) as seen:
         timeline = window.observe(targets, for_s=for_s, every_s=every_s, heard=seen.heard)
     evidence = live.evidence_of(timeline, live.told_of(targets, timeline), targets)

@@ -16,8 +16,8 @@ BUILD = re.compile(r"\bb(\d{3,5})\b")
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 
 
-def engine(text: str, version: str = "") -> tuple[str, str]:
-    """Name and version of the engine that a phrase names; ``version`` is a column of its own where there is one."""
+def engine(text: str, version: str = "", *, otherwise: str = "") -> tuple[str, str]:
+    """Name and version of the engine that a phrase names; ``version``: a column of its own; ``otherwise``: taken where none is stated."""
     phrase = stated(text, "engine")
     if SEVERAL.search(phrase):
         raise refused("two_named", field="engine", text=phrase)
@@ -25,7 +25,7 @@ def engine(text: str, version: str = "") -> tuple[str, str]:
         raise refused("kernel_only", field="engine", text=phrase)
     name = _name(phrase)
     rest = plain(f"{phrase} {version}", "engine")
-    return name, _version(name, rest)
+    return name, _version(name, rest, otherwise)
 
 
 @cache
@@ -52,7 +52,7 @@ def _altered(rest: str) -> bool:
     return any(re.search(rf"(?<![a-z]){re.escape(word)}(?![a-z])", rest) for word in table("engines")["altered"])
 
 
-def _version(name: str, rest: str) -> str:
+def _version(name: str, rest: str, otherwise: str) -> str:
     for pattern, written in table("engines")["respelled"].items():
         rest = re.sub(pattern, written, rest)
     for pattern in (BUILD, NUMBER):
@@ -66,7 +66,7 @@ def _version(name: str, rest: str) -> str:
         # A year alone is taken at its end.
         month = MONTHS.index(found[1].lower()) + 1 if found[1] else int(found[3] or 12)
         return _at(name, f"{found[2]}-{month:02d}")
-    return _by_word("since", name, rest) or _where_none_is_stated(name)
+    return _by_word("since", name, rest) or otherwise or _where_none_is_stated(name)
 
 
 def _by_word(table_name: str, name: str, rest: str) -> str | None:

@@ -56,12 +56,16 @@ def _told(torch: Any, kind: str) -> tuple[str, str, str, str, float]:
 
 
 def _waiting(torch: Any, kind: str) -> Work:
-    return (lambda: None) if kind == "cpu" else getattr(torch, kind).synchronize  # type: ignore[no-any-return]
+    if kind == "cpu":
+        return lambda: None
+    done: Work = getattr(torch, kind).synchronize
+    return done
 
 
 def _read(torch: Any, place: str, size: int) -> Work:
     values = torch.ones(size // WORD, dtype=torch.float32, device=place)
-    return values.sum  # type: ignore[no-any-return]
+    total: Work = values.sum
+    return total
 
 
 def _triad(torch: Any, place: str, size: int) -> Work:

@@ -1,0 +1,98 @@
+"""A timeline opened up: whose series there are of each quantity, and over how long they were read."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from breakeven.observation import increases
+from breakeven.observation.timeline import Series, Timeline
+from breakeven.stats import Array
+
+
+@dataclass(frozen=True)
+class Opened:
+    """Series by quantity, and the time they are over."""
+
+    timeline: Timeline
+
+    @cached_property
+    def series(self) -> Mapping[str, tuple[Series, ...]]:
+        """Series of each quantity, in order of time; of a quantity that has two names on a page at once, the better one's."""
+        found: dict[str, list[Series]] = defaultdict(list)
+        for one in self.timeline.series:
+            if one.times.size:
+                found[one.quantity].append(increases.in_order(one))
+        return {quantity: _one_name(some) for quantity, some in found.items()}
+
+    @cached_property
+    def read_at(self) -> Mapping[str, Array]:
+        """Times at which each replica was read."""
+        times: dict[str, list[Array]] = defaultdict(list)
+        for one in self.timeline.series:
+            times[one.source].append(one.times)
+        return {source: np.unique(np.concatenate(some)) for source, some in times.items()}
+
+    @cached_property
+    def seconds(self) -> float:
+        """Length of the observation."""
+        return max(self.timeline.end_s - self.timeline.start_s, 0.0)
+
+    @cached_property
+    def replica_seconds(self) -> float:
+        """Seconds between first and last reading, over all replicas: what a mean over time of one replica is over."""
+        return float(sum(times[-1] - times[0] for times in self.read_at.values() if times.size))
+
+    @property
+    def replicas(self) -> int:
+        """Replicas that were read."""
+        return len(self.read_at)
+
+    @cached_property
+    def ranks(self) -> int:
+        """Most ranks that a replica shows."""
+        ranks: dict[str, set[str]] = defaultdict(set)
+        for one in self.timeline.series:
+            ranks[one.source].add(one.rank)
+        return max((len(found - {""}) or 1 for found in ranks.values()), default=1)
+
+    def ranks_of(self, quantity: str) -> int:
+        """Ranks that a replica counts this quantity for: 1 where it is counted for them together."""
+        ranks: dict[str, set[str]] = defaultdict(set)
+        for one in self.series.get(quantity, ()):
+            ranks[one.source].add(one.rank)
+        return max((len(found) for found in ranks.values()), default=1)
+
+    def has(self, quantity: str) -> bool:
+        """Whether it is on the page at all."""
+        return quantity in self.series
+
+    def metrics(self, *quantities: str) -> tuple[str, ...]:
+        """Their names on the page."""
+        return tuple(dict.fromkeys(one.alias.family for quantity in quantities for one in self.series.get(quantity, ())))
+
+    def biased(self, quantity: str) -> bool:
+        """Whether a name was taken that is known to count wrongly."""
+        return any(one.alias.biased for one in self.series.get(quantity, ()))
+
+
+def _one_name(some: Sequence[Series]) -> tuple[Series, ...]:
+    """Of each replica one name of the quantity; another one only where their readings do not overlap (it was renamed on the way)."""
+    kept: list[Series] = []
+    for source in dict.fromkeys(one.source for one in some):
+        names: dict[str, list[Series]] = defaultdict(list)
+        for one in some:
+            if one.source == source:
+                names[one.alias.family].append(one)
+        spans: list[tuple[float, float]] = []
+        for family in sorted(names, key=lambda name: names[name][0].alias.biased):
+            first = min(float(one.times[0]) for one in names[family])
+            last = max(float(one.times[-1]) for one in names[family])
+            if all(last < begun or first > ended for begun, ended in spans):
+                kept += names[family]
+                spans.append((first, last))
+    return tuple(kept)

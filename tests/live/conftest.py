@@ -1,0 +1,79 @@
+"""Real engines, as ``make live`` has set them up; a test whose engine is not there is skipped, with the reason."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+
+import pytest
+from live.server import Server, free_port, running
+
+Start = Callable[..., AbstractContextManager[Server]]
+VLLM_ENVIRONMENT = {
+    "HF_HUB_OFFLINE": "1",
+    "VLLM_NO_USAGE_STATS": "1",
+    "VLLM_CPU_KVCACHE_SPACE": "1",
+    "VLLM_CPU_OMP_THREADS_BIND": "0-1",
+    "VLLM_CPU_NUM_OF_RESERVED_CPU": "0",
+}
+VLLM_STARTS_WITHIN_S = 300.0
+ONE_THREAD = ("--threads", "1")
+"""llama.cpp's threads wait for each other in every layer, for seconds where another program has one of the cores."""
+
+
+@pytest.fixture(scope="session")
+def engines() -> dict[str, dict[str, str]]:
+    folder = os.environ.get("BREAKEVEN_LIVE")
+    if not folder:
+        pytest.skip("no engines: `make live` sets them up and names their folder in BREAKEVEN_LIVE")
+    return json.loads((Path(folder) / "engines.json").read_text(encoding="utf-8"))  # type: ignore[no-any-return]
+
+
+@pytest.fixture(scope="session")
+def logs() -> Path:
+    return Path(os.environ["BREAKEVEN_LIVE"]) / "log"
+
+
+@pytest.fixture(scope="session")
+def models(engines: dict[str, dict[str, str]]) -> Path:
+    return Path(engines["models"]["folder"])
+
+
+def engine(engines: dict[str, dict[str, str]], name: str) -> dict[str, str]:
+    held = engines.get(name, {"reason": f"`make live` was not asked for {name}"})
+    if "reason" in held:
+        pytest.skip(held["reason"])
+    return held
+
+
+@pytest.fixture(scope="session")
+def llama(engines: dict[str, dict[str, str]], models: Path, logs: Path) -> Start:
+    """Start llama.cpp's server with these options."""
+    held = engine(engines, "llama")
+
+    @contextmanager
+    def start(*options: str, model: str = "smol-Q4_0.gguf", port: int = 0) -> Iterator[Server]:
+        port = port or free_port()
+        command = [held["python"], held["script"], "-m", str(models / model), "-a", "smol", "--port", str(port), *ONE_THREAD, *options]
+        with running(command, log=logs / "llama.log", port=port) as server:
+            yield server
+
+    return start
+
+
+@pytest.fixture(scope="session")
+def vllm(engines: dict[str, dict[str, str]], logs: Path) -> Iterator[Server]:
+    """vLLM on the CPU, started once: n-gram speculation on, prefix cache on, eager."""
+    held = engine(engines, "vllm")
+    port = free_port()
+    speculation = {"method": "ngram", "num_speculative_tokens": 3, "prompt_lookup_min": 2, "prompt_lookup_max": 4}
+    command = [
+        *(held["command"], "serve", held["model"], "--served-model-name", "smol", "--host", "127.0.0.1", "--port", str(port)),
+        *("--dtype", "bfloat16", "--max-num-seqs", "32", "--max-model-len", "4096", "--enforce-eager"),
+        *("--speculative-config", json.dumps(speculation)),
+    ]
+    with running(command, log=logs / "vllm.log", port=port, within_s=VLLM_STARTS_WITHIN_S, env=VLLM_ENVIRONMENT) as server:
+        yield server
