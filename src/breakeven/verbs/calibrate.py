@@ -28,7 +28,7 @@ def calibrate(
     ctx: typer.Context,
     files: Annotated[list[str] | None, typer.Argument(metavar="[FILES]", show_default=False)] = None,
     probe: Annotated[bool, option("--probe")] = False,
-    url: Url = None,
+    driven_url: Url = None,
     allow_load: AllowLoad = False,
     widths: Widths = None,
     contexts: Contexts = None,
@@ -55,7 +55,7 @@ def calibrate(
     """The model's numbers fitted to measurements, what they leave open, and what to measure next."""
     whole(seed, "--seed")
     if probe:
-        _refuse_beside("--probe", {"FILES": files, "--url": url, "--ship": ship, "--model": model, "--engine": engine})
+        _refuse_beside("--probe", {"FILES": files, "--url": driven_url, "--ship": ship, "--model": model, "--engine": engine})
         show(_probed(hardware, out, catalog_dirs or (), language(ctx)), as_json, verbose=verbose)
         return
     grid = {
@@ -66,11 +66,11 @@ def calibrate(
         "total_seconds": total_seconds,
         "tokens": tokens,
     }
-    if url is not None:
+    if driven_url is not None:
         _refuse_beside("--url", {"FILES": files, "--ship": ship})
         flags = {"model": model, "hardware": hardware, "engine": engine, "engine_version": engine_version}
         stated = Stated(flags={name: given for name, given in flags.items() if given is not None}, launch=launch, model_name=model_name)
-        sent = Sent(url=url, allow_load=allow_load, headers=headers(header), stated=stated, catalog_dirs=catalog_dirs or ())
+        sent = Sent(url=driven_url, allow_load=allow_load, headers=headers(header), stated=stated, catalog_dirs=catalog_dirs or ())
         show(_driven(sent, grid_of(grid), out, language(ctx)), as_json, verbose=verbose)
         return
     of_load = {
