@@ -68,6 +68,7 @@ QUANTITIES: Mapping[str, Kind] = {
     "device_memory_used_bytes": "gauge",
     "device_memory_free_bytes": "gauge",
     "device_power_w": "gauge",
+    "device_info": "info",  # what it is called, as labels
     "device_busy": "gauge",  # share of the time a kernel ran: says nothing of bandwidth
 }
 """Every quantity that an engine may tell, and how it is counted. SI units; shares from 0 to 1."""
@@ -93,7 +94,7 @@ class Alias:
     scale: float = 1.0
     """Times the value on the page is the quantity in SI units."""
     where: Mapping[str, str] = field(default_factory=dict)
-    """Labels a sample must carry to be counted; ``a|b``: either value."""
+    """Labels a sample must carry to be counted; ``a|b``: either value, ``*``: any but none."""
     split: str = ""
     """The label that splits the quantity (``position``, ``finished_reason``); kept, and not summed over."""
     since: str = ""

@@ -86,8 +86,15 @@ def place_for(out: str | None) -> Path | None:
     if not path.parent.is_dir():
         raise InputError("observe_out_folder", path=str(path))
     try:
-        if path.is_file() and (head := path.open("rb").read(EVIDENCE_BYTES)).strip() and b'"breakeven.evidence/' not in head:
+        if path.is_file() and not _is_evidence(path):
             raise InputError("observe_out_other", path=str(path))
     except OSError as error:
         raise InputError("cannot_write", path=str(path), reason=error.strerror or "") from None
     return path
+
+
+def _is_evidence(path: Path) -> bool:
+    """Whether a file is empty, or what ``--out`` has written."""
+    with path.open("rb") as file:
+        head = file.read(EVIDENCE_BYTES)
+    return not head.strip() or b'"breakeven.evidence/' in head

@@ -20,6 +20,7 @@ ADAPTER = Adapter(
         "device_busy": (Alias(family="DCGM_FI_DEV_GPU_UTIL", scale=PERCENT, sense="kernel_ran"),),
         "device_memory_used_bytes": (Alias(family="DCGM_FI_DEV_FB_USED", scale=MIB, sense="memory_of_device"),),
         "device_memory_free_bytes": (Alias(family="DCGM_FI_DEV_FB_FREE", scale=MIB, sense="memory_of_device"),),
+        "device_info": (Alias(family="DCGM_FI_DEV_FB_USED", sense="labels_of_device"),),
         "device_power_w": (Alias(family="DCGM_FI_DEV_POWER_USAGE", sense="power_drawn"),),
     },
     not_exposed=(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping
 
 from breakeven.adapter import QUANTITIES
@@ -14,13 +15,15 @@ from breakeven.registry import names
 
 LATENCY = "iterLatencyMS"
 """What gauges are weighted by, so that their mean is over time."""
+QUOTED_NAME = re.compile(rb'\{"[^"]*"\s*[,}]')
 COUNTED = "iterations"
 """No field of theirs: one for each."""
 
 
 def is_json(body: bytes, content_type: str) -> bool:
-    """Whether a page is JSON: what it begins with says so, or its type."""
-    return (body.lstrip()[:1] in (b"[", b"{") and not body.lstrip().startswith(b'{"')) or "json" in content_type.lower()
+    """Whether a page is JSON, by what it begins with; after a brace it may be a metric's name in quotes, so that the type has to agree."""
+    head = body.lstrip()[:64]
+    return head[:1] in (b"[", b"{") and (not QUOTED_NAME.match(head) or "json" in content_type.lower())
 
 
 def iterations(body: bytes, target: str) -> Samples:

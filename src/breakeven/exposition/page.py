@@ -13,7 +13,7 @@ from breakeven.exposition.derived import derived
 from breakeven.exposition.gathered import Reading, gathered
 from breakeven.exposition.iterations import is_json, iterations
 from breakeven.exposition.lines import STARTED
-from breakeven.exposition.places import adapter, places
+from breakeven.exposition.places import adapter, key, places
 from breakeven.exposition.samples import Sample, Samples, samples
 from breakeven.exposition.whose import chosen, on_page, said
 from breakeven.messages import Message
@@ -30,7 +30,7 @@ class Page:
     """What one page told."""
 
     engine: str
-    """Name in the catalogue of engines; empty where the page does not tell (a router, a device, NIM)."""
+    """Name in the catalogue of engines; empty where neither the page nor the user tells (a router, a device, NIM)."""
     role: Literal["engine", "router", "device"]
     adapter: str
     """File name in ``adapters/``."""
@@ -64,15 +64,20 @@ def read(body: bytes, content_type: str = "", engine: str | None = None, *, mode
     told = on_page(one.name for one in found.found)
     name = chosen(told, engine, target)
     label = adapter(name).model_label
-    of_name = [one for one in found.found if any(place.adapter == name for place in places().get(one.name, ()))]
+    of_name = [one for one in found.found if _reads(name, one)]
     models = tuple(sorted({one.labels[label] for one in of_name if one.labels.get(label)}))
     if model is not None and model not in models:
         raise InputError("page_no_model", target=target, model=model, models=", ".join(models) or "-")
     mine = [one for one in of_name if model is None or one.labels.get(label) in (model, None)]
     page = _page(name, mine, found, (*said(told, name), *_said_of_models(models, model)))
     beside = tuple(one for other in told if other != name and adapter(other).role == "device" for one in gathered(found.found, other)[0])
+    page = page if page.role == "device" else replace(page, engine=page.engine or engine or "")
     started = [one.value for one in found.found if one.name == STARTED]
     return replace(page, models=models, readings=page.readings + beside, started_s=max(started, default=None))
+
+
+def _reads(name: str, sample: Sample) -> bool:
+    return any(place.adapter == name and key(place, sample.labels) is not None for place in places().get(sample.name, ()))
 
 
 def _refuse_other_things(body: bytes, content_type: str, target: str) -> None:
@@ -80,7 +85,7 @@ def _refuse_other_things(body: bytes, content_type: str, target: str) -> None:
     head = body[:HEAD_BYTES]
     if not body.strip():
         raise InputError("page_empty", target=target)
-    if HTML.match(head):
+    if HTML.match(head) or ("html" in content_type.lower() and head.lstrip()[:1] == b"<"):
         raise InputError("page_html", target=target, type=content_type or "-", bytes=len(body))
     if CONTROLS.search(head) or not _is_text(body):
         raise InputError("page_binary", target=target, type=content_type or "-", bytes=len(body))

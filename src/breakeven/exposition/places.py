@@ -87,7 +87,7 @@ def families(engine: str | None = None) -> tuple[str, ...]:
 def key(place: Place, labels: Mapping[str, str]) -> Key | None:
     """What a sample is counted with; None where its labels are not those the alias asks for."""
     alias, of = place.alias, adapter(place.adapter)
-    if any(labels.get(label, "") not in value.split("|") for label, value in alias.where.items()):
+    if not all(_carries(labels.get(label, ""), value) for label, value in alias.where.items()):
         return None
     le = None
     if place.part == "bucket":
@@ -98,3 +98,7 @@ def key(place: Place, labels: Mapping[str, str]) -> Key | None:
     ranks = [labels[label] for label in of.rank_labels if labels.get(label)]
     split = labels.get(alias.split, "") if alias.split else ""
     return Key(quantity=place.quantity, rank="/".join(ranks), split=split, part=place.part, le=le)
+
+
+def _carries(found: str, value: str) -> bool:
+    return bool(found) if value == "*" else found in value.split("|")

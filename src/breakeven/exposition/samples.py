@@ -13,6 +13,7 @@ from breakeven.exposition.lines import Kept, kept
 
 MOST_SAMPLES = 50_000
 """Samples of interest on one page: a hundred ranks of vLLM have fewer. A page with more is refused, since reading it would hurt us."""
+MOST_LINES = 10**6
 OPEN = "openmetrics"
 END = re.compile(rb"^# EOF\s*\Z", re.MULTILINE)
 EXEMPLAR = re.compile(r"\s#\s*\{.*$")
@@ -45,6 +46,8 @@ def samples(body: bytes, content_type: str, target: str) -> Samples:
     is_open = OPEN in content_type.lower() or END.search(body[-64:]) is not None
     if is_open and END.search(body[-64:]) is None:
         raise InputError("page_cut", target=target, bytes=len(body))
+    if body.count(b"\n") > MOST_LINES:
+        raise InputError("page_too_many", target=target, found=body.count(b"\n"), most=MOST_LINES)
     lines = kept(body, described=is_open)
     if len(lines.samples) > MOST_SAMPLES:
         raise InputError("page_too_many", target=target, found=len(lines.samples), most=MOST_SAMPLES)
