@@ -132,6 +132,14 @@ class TestSglang:
 
 
 class TestGuidellm:
+    def test_a_recorded_report_says_what_its_server_did(self) -> None:
+        """A server that waits 100 ms and then writes a token every 20 ms, and was asked by two clients."""
+        found = read_benchmark(Path(__file__).parent / "benchmarks" / "guidellm_recorded.json")
+        assert found is not None
+        run = loop(found.outcomes[0])
+        assert (run.concurrency, run.input_tokens, run.output_tokens, run.model) == (2.0, 64.0, 32.0, "m")
+        assert run.tpot_s == pytest.approx(0.020, rel=0.1) and run.ttft_s == pytest.approx(0.100, rel=0.1)
+
     def run(self, **changes: Any) -> dict[str, Any]:
         report = copy.deepcopy(GUIDELLM)
         report["benchmarks"][0] |= changes
