@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from breakeven.errors import InputError
 
 if TYPE_CHECKING:
+    from breakeven.observation.history import Asked
     from breakeven.observation.scrape import Target
     from breakeven.observation.timeline import Timeline
     from breakeven.observation.window import Heard
@@ -68,10 +69,35 @@ def told_of(targets: Sequence[Target], timeline: Timeline) -> Told:
     return told.tell(first.places[0], timeline)
 
 
-def evidence_of(timeline: Timeline, told: Told, targets: Sequence[Target], deployment: Deployment | None = None) -> Evidence:
-    """What was read, as an operating point."""
+def history(url: str, asked: Asked, *, headers: Mapping[str, str] | None = None) -> tuple[Timeline, str]:
+    """What a Prometheus server kept of running engines, and the server's address as it may be shown."""
+    from breakeven.endpoint import Endpoint
+    from breakeven.observation import history as stored
+    from breakeven.observation.prometheus import LONGEST_ANSWER_S, Server
+
+    server = Server(endpoint=Endpoint(url=url, headers=headers or {}, timeout_s=LONGEST_ANSWER_S))
+    return stored.read(server, asked), server.name
+
+
+def observe_history(url: str, asked: Asked, *, headers: Mapping[str, str] | None = None, deployment: Deployment | None = None) -> Evidence:
+    """The same as :func:`observe` from what a Prometheus server kept."""
+    timeline, server = history(url, asked, headers=headers)
+    return evidence_of(timeline, told_in(timeline), server, deployment)
+
+
+def told_in(timeline: Timeline) -> Told:
+    """What the metrics alone tell of the engine."""
+    from breakeven.observation import told
+
+    return told.told_in(timeline)
+
+
+def evidence_of(timeline: Timeline, told: Told, targets: Sequence[Target] | str, deployment: Deployment | None = None) -> Evidence:
+    """What was read, as an operating point: of servers, or of the history that an address has."""
     from breakeven.observation import summary
 
+    if isinstance(targets, str):
+        return summary.summarised(timeline, told, target=targets, source="history", deployment=deployment)
     target = ", ".join(one.source for one in targets)
     return summary.summarised(timeline, told, target=target, source="live", deployment=deployment)
 
@@ -91,7 +117,7 @@ def described(deployed: Mapping[str, Any]) -> Deployment | None:
     return None
 
 
-def with_ledgers(evidence: Evidence, timeline: Timeline, targets: Sequence[Target], deployed: Mapping[str, Any]) -> Evidence:
+def with_ledgers(evidence: Evidence, timeline: Timeline, targets: Sequence[Target] | str, deployed: Mapping[str, Any]) -> Evidence:
     """The evidence with what the ledgers make of it, the deployment completed by what was observed; or why they could not."""
     from breakeven import api
     from breakeven.observation.cautions import said

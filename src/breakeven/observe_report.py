@@ -19,7 +19,7 @@ LONG_ENOUGH = 10.0
 
 def compose(evidence: Evidence, language: Language = "en") -> ObserveDocument:
     """The document of an observation."""
-    parts = (_batch, _step, _work, _cache, _drafts, _ledgers, _latencies)
+    parts = (_batch, _step, _work, _cache, _drafts, _ledgers, _latencies, _told)
     failed = {one.key.partition("warn_")[2] for one in evidence.warnings}
     return ObserveDocument(
         language=language,
@@ -32,6 +32,14 @@ def compose(evidence: Evidence, language: Language = "en") -> ObserveDocument:
         missing=[words.said_words(one, language) for one in evidence.missing],
         next_steps=list(_next(evidence, language)),
     )
+
+
+def _told(evidence: Evidence, language: Language) -> ObservePart:
+    """What the engine says of itself; what it was asked and did not tell on request."""
+    lines = words.told_lines(evidence.told, language)
+    silent = words.silent_lines(evidence.told, language)
+    short = [words.joined(lines)] if lines else [say("observed.told_nothing", language)] if silent else []
+    return ObservePart(title=say("observed.part_told", language), lines=short, full=[*lines, *silent])
 
 
 def _title(evidence: Evidence, language: Language) -> str:
