@@ -7,9 +7,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from breakeven.driving.serving import Stated
 from breakeven.errors import InputError
 
 if TYPE_CHECKING:
+    from breakeven.calibration.calibrate import Calibrated
+    from breakeven.driving.grid import Bounds
+    from breakeven.driving.tour import Progress
+    from breakeven.observation.history import Asked
     from breakeven.observation.scrape import Target
     from breakeven.observation.timeline import Timeline
     from breakeven.observation.window import Heard
@@ -68,10 +73,35 @@ def told_of(targets: Sequence[Target], timeline: Timeline) -> Told:
     return told.tell(first.places[0], timeline)
 
 
-def evidence_of(timeline: Timeline, told: Told, targets: Sequence[Target], deployment: Deployment | None = None) -> Evidence:
-    """What was read, as an operating point."""
+def history(url: str, asked: Asked, *, headers: Mapping[str, str] | None = None) -> tuple[Timeline, str]:
+    """What a Prometheus server kept of running engines, and the server's address as it may be shown."""
+    from breakeven.endpoint import Endpoint
+    from breakeven.observation import history as stored
+    from breakeven.observation.prometheus import LONGEST_ANSWER_S, Server
+
+    server = Server(endpoint=Endpoint(url=url, headers=headers or {}, timeout_s=LONGEST_ANSWER_S))
+    return stored.read(server, asked), server.name
+
+
+def observe_history(url: str, asked: Asked, *, headers: Mapping[str, str] | None = None, deployment: Deployment | None = None) -> Evidence:
+    """The same as :func:`observe` from what a Prometheus server kept."""
+    timeline, server = history(url, asked, headers=headers)
+    return evidence_of(timeline, told_in(timeline), server, deployment)
+
+
+def told_in(timeline: Timeline) -> Told:
+    """What the metrics alone tell of the engine."""
+    from breakeven.observation import told
+
+    return told.told_in(timeline)
+
+
+def evidence_of(timeline: Timeline, told: Told, targets: Sequence[Target] | str, deployment: Deployment | None = None) -> Evidence:
+    """What was read, as an operating point: of servers, or of the history that an address has."""
     from breakeven.observation import summary
 
+    if isinstance(targets, str):
+        return summary.summarised(timeline, told, target=targets, source="history", deployment=deployment)
     target = ", ".join(one.source for one in targets)
     return summary.summarised(timeline, told, target=target, source="live", deployment=deployment)
 
@@ -91,7 +121,7 @@ def described(deployed: Mapping[str, Any]) -> Deployment | None:
     return None
 
 
-def with_ledgers(evidence: Evidence, timeline: Timeline, targets: Sequence[Target], deployed: Mapping[str, Any]) -> Evidence:
+def with_ledgers(evidence: Evidence, timeline: Timeline, targets: Sequence[Target] | str, deployed: Mapping[str, Any]) -> Evidence:
     """The evidence with what the ledgers make of it, the deployment completed by what was observed; or why they could not."""
     from breakeven import api
     from breakeven.observation.cautions import said
@@ -127,3 +157,32 @@ def probe(hardware: str | None = None, *, catalog_dirs: Sequence[Path | str] = (
     device = None if hardware is None else catalog.load("hardware", hardware, catalog.user_folders(catalog_dirs))
     here = machine()
     return Probe(probed=probed(found_for(device, here), here), device=device)
+
+
+def calibrate_engine(
+    url: str,
+    *,
+    allow_load: bool = False,
+    stated: Stated | None = None,
+    widths: Sequence[int] = (),
+    contexts: Sequence[int] = (),
+    bounds: Bounds | None = None,
+    headers: Mapping[str, str] | None = None,
+    catalog_dirs: Sequence[Path | str] = (),
+    progress: Progress | None = None,
+) -> Calibrated:
+    """Load on a running engine, bounded and asked for, and the calibration that its steps tell (``docs/guide/calibrate.md``).
+
+    Without ``allow_load`` it is refused, with what would be sent. ``stated`` is for what the engine does not tell. Streams and contexts
+    that are not given are those the engine has room for.
+    """
+    from breakeven import serving
+    from breakeven.calibration import driven
+    from breakeven.driving import grid
+    from breakeven.endpoint import Endpoint
+
+    found = serving.serving(Endpoint(url=url, headers=headers or {}), stated or Stated(), catalog_dirs)
+    plan = grid.plan(widths, contexts, grid.PROMPTS, found.room, bounds or grid.Bounds())
+    if not allow_load:
+        raise InputError("drive_refused", server=found.address, **plan.counted)
+    return driven.calibrated_on(found, plan, progress=progress)

@@ -24,7 +24,7 @@ def compose(evidence: Evidence, language: Language = "en") -> ObserveDocument:
     return ObserveDocument(
         language=language,
         evidence=evidence,
-        headline=words.headline_words(evidence, _title(evidence), language),
+        headline=words.headline_words(evidence, _title(evidence, language), language),
         basis=words.basis_words(evidence, language),
         parts=[part for make in parts if (part := make(evidence, language)).lines or part.rows or part.bars],
         checks=[_check(one, failed, language) for one in evidence.checks],
@@ -42,8 +42,8 @@ def _told(evidence: Evidence, language: Language) -> ObservePart:
     return ObservePart(title=say("observed.part_told", language), lines=short, full=[*lines, *silent])
 
 
-def _title(evidence: Evidence) -> str:
-    title = engine_title(evidence.told.engine)
+def _title(evidence: Evidence, language: Language) -> str:
+    title = engine_title(evidence.told.engine) if evidence.told.engine else say("observed.no_engine", language)
     return f"{title} {evidence.told.version}" if evidence.told.version else title
 
 
@@ -99,7 +99,9 @@ def _rates(evidence: Evidence, language: Language) -> Iterator[str]:
     output, read, computed = (found.get(f"{name}_tokens_per_s") for name in ("output", "input", "computed"))
     if output is None:
         return
-    if read is None:
+    if read is None and computed is not None:
+        yield say("observed.output_and_computed", language, output=output, computed=computed)
+    elif read is None:
         yield say("observed.output_rate", language, output=output)
     elif computed is None:
         yield say("observed.both_rates", language, output=output, input=read)

@@ -10,12 +10,13 @@ import jsonschema
 import msgspec
 import numpy as np
 import pytest
-from recorded_pages import observed
+from recorded_pages import from_nothing, observed
 from synthetic_engine import Engine, Request, run
 
 from breakeven import api, observe_report
 from breakeven.adapter import Alias
 from breakeven.document import json_schema
+from breakeven.observation import page as pages
 from breakeven.observation.summary import summarised
 from breakeven.observation.timeline import Series, Timeline
 from breakeven.renderers import json as as_json
@@ -124,6 +125,53 @@ class TestRecordedPages:
         assert msgspec.json.decode(written, type=Evidence, strict=True) == found
         other = {**json.loads(written), "schema": "breakeven.other/1"}
         assert not jsonschema.Draft202012Validator(json_schema("evidence-1.schema.json")).is_valid(other)
+
+
+PAGES = sorted(path for path in (Path(__file__).parent / "pages").glob("*/*") if path.suffix in (".txt", ".json"))
+
+
+def page_of(name: str) -> Timeline:
+    path = Path(__file__).parent / "pages" / name
+    return from_nothing(pages.read(path.read_bytes(), "application/json" if path.suffix == ".json" else "text/plain"))
+
+
+class TestEveryEngine:
+    @pytest.mark.parametrize("path", PAGES, ids=lambda path: f"{path.parent.name}/{path.name}")
+    def test_a_page_of_it_is_told_in_both_languages_and_kept(self, path: Path) -> None:
+        found = evidence(page_of(f"{path.parent.name}/{path.name}"))
+        assert found.figures
+        for language in ("en", "zh"):
+            page = terminal.render(observe_report.compose(found, language), width=80, verbose=True)  # type: ignore[arg-type]
+            assert "observed." not in page and "adapter." not in page
+        assert msgspec.json.decode(as_json.render(found), type=Evidence, strict=True) == found
+
+    def test_sglang_shares_a_latency_out_over_its_chunk_so_that_a_round_takes_longer(self) -> None:
+        found = evidence(page_of("sglang/2026.txt"))
+        length = found.figures["acceptance_length"].value
+        assert length == pytest.approx(2.5)
+        assert found.figures["step_s"].value == pytest.approx(found.latencies["itl"].mean * length)
+        assert found.figures["tokens_per_round"].value == pytest.approx(length)
+        assert found.figures["context_tokens"].how == "observed.how_context_told"
+
+    def test_tgi_counts_sequences_over_passes_and_drafts_without_rounds(self) -> None:
+        found = evidence(page_of("tgi/3.txt"))
+        counts = found.counts
+        assert found.figures["batch_in_step"].value == pytest.approx(counts["busy_sequence_steps"] / counts["steps"])
+        assert found.figures["tokens_per_round"].value == pytest.approx(1 + counts["accepted_tokens"] / counts["busy_sequence_steps"])
+        assert found.figures["output_tokens_per_s"].how == "observed.how_rate_at_end"
+
+    def test_prompts_from_a_cache_that_is_not_told_are_not_taken_for_none(self) -> None:
+        found = evidence(page_of("llamacpp/2024.txt"))
+        assert "input_tokens_per_s" not in found.figures and "prefix_hit_rate" not in found.figures
+        assert "not told" in terminal.render(observe_report.compose(found))
+
+    def test_an_exporter_of_devices_beside_an_engine_is_no_replica(self) -> None:
+        engine, device = page_of("vllm/0.32-ngram.txt"), page_of("dcgm/4.txt")
+        beside = tuple(replace(one, source="http://exporter") for one in device.series)
+        alone, both = evidence(engine), evidence(replace(engine, series=(*engine.series, *beside)))
+        assert both.replicas == alone.replicas == 1 and both.ranks == 1
+        assert both.figures["effective_batch"] == alone.figures["effective_batch"]
+        assert 0.0 < both.figures["dram_active"].value < 1.0
 
 
 class TestPrefixHits:

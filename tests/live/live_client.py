@@ -7,7 +7,8 @@ import random
 import threading
 import time
 import urllib.request
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -21,6 +22,8 @@ FIRST, LAST = 1000, 40_000
 class Chunk:
     at: float
     tokens: tuple[int, ...]
+    timings: dict[str, Any] = field(default_factory=dict)
+    """llama.cpp's own count of this request so far."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,8 +34,6 @@ class Answer:
     sent: float
     ended: float
     chunks: tuple[Chunk, ...]
-    timings: dict[str, Any] = field(default_factory=dict)
-    """llama.cpp's own count of this request."""
 
     @property
     def tokens(self) -> Prompt:
@@ -49,24 +50,26 @@ def words(count: int, seed: str) -> Prompt:
     return tuple(drawn.randrange(FIRST, LAST) for _ in range(count))
 
 
-def ask(url: str, engine: Engine, prompt: Prompt, output: int) -> Answer:
-    """One stream, read to its end; greedy, and never ended early."""
-    common = {"prompt": list(prompt), "temperature": 0, "ignore_eos": True, "stream": True}
+def ask(url: str, engine: Engine, prompt: Prompt, output: int, *, begun: threading.Semaphore, stop: threading.Event) -> Answer:
+    """One stream, greedy, and never ended by the engine before ``output``: read to its end, or until it is to stop."""
+    common = {"prompt": list(prompt), "temperature": 0, "seed": 1, "ignore_eos": True, "stream": True}
     own = (
-        {"n_predict": output, "return_tokens": True}
+        {"n_predict": output, "return_tokens": True, "timings_per_token": True}
         if engine == "llama"
         else {"model": "smol", "max_tokens": output, "return_token_ids": True}
     )
     path = "/completion" if engine == "llama" else "/v1/completions"
     body = json.dumps(common | own).encode()
-    sent, chunks, timings = time.time(), [], {}
+    sent, chunks = time.time(), []
     with urllib.request.urlopen(urllib.request.Request(url + path, body, {"Content-Type": "application/json"}), timeout=300) as stream:
         for event in events(stream):
             ids = event.get("tokens") if engine == "llama" else next((one["token_ids"] for one in event["choices"]), None)
             if ids:
-                chunks.append(Chunk(at=time.time(), tokens=tuple(ids)))
-            timings = event.get("timings", timings)
-    return Answer(prompt=prompt, sent=sent, ended=time.time(), chunks=tuple(chunks), timings=timings)
+                chunks.append(Chunk(at=time.time(), tokens=tuple(ids), timings=event.get("timings", {})))
+                begun.release()
+            if stop.is_set():
+                break
+    return Answer(prompt=prompt, sent=sent, ended=time.time(), chunks=tuple(chunks))
 
 
 def events(stream: Any) -> Iterator[dict[str, Any]]:
@@ -78,33 +81,57 @@ def events(stream: Any) -> Iterator[dict[str, Any]]:
 def closed_loop(url: str, engine: Engine, prompts: Sequence[Prompt], output: int, clients: int) -> tuple[Answer, ...]:
     """So many clients, each with its share of the prompts, one after another; all answers in the order of the prompts."""
     found: dict[int, Answer] = {}
+    begun, stop = threading.Semaphore(0), threading.Event()
 
     def client(own: int) -> None:
         for number in range(own, len(prompts), clients):
-            found[number] = ask(url, engine, prompts[number], output)
+            found[number] = ask(url, engine, prompts[number], output, begun=begun, stop=stop)
 
     threads = [threading.Thread(target=client, args=(number,)) for number in range(clients)]
-    together(threads)
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     if len(found) != len(prompts):
         raise RuntimeError(f"{len(prompts) - len(found)} of {len(prompts)} requests have no answer")
     return tuple(found[number] for number in range(len(prompts)))
 
 
-def together(threads: Sequence[threading.Thread]) -> None:
+@contextmanager
+def streaming(url: str, engine: Engine, prompts: Sequence[Prompt], output: int) -> Iterator[list[Answer]]:
+    """A stream of each prompt, all under way when the block begins, and stopped when it ends; filled then."""
+    found: list[Answer] = []
+    begun, stop = [threading.Semaphore(0) for _ in prompts], threading.Event()
+
+    def client(own: int) -> None:
+        found.append(ask(url, engine, prompts[own], output, begun=begun[own], stop=stop))
+
+    threads = [threading.Thread(target=client, args=(number,)) for number in range(len(prompts))]
     for thread in threads:
         thread.start()
-    for thread in threads:
-        thread.join()
+    try:
+        for one in begun:
+            if not one.acquire(timeout=120):
+                raise TimeoutError("a stream has not begun within 120 s")
+        yield found
+        if not all(thread.is_alive() for thread in threads):
+            raise RuntimeError("a stream has ended before the block; make it longer")
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
 
 
-def meanwhile(work: Callable[[], Any]) -> Callable[[], Any]:
-    """Begin something; what comes back waits for it and gives its result."""
-    held: list[Any] = []
-    thread = threading.Thread(target=lambda: held.append(work()))
-    thread.start()
+def within(answers: Sequence[Answer], start: float, end: float) -> int:
+    """Tokens that came between two moments."""
+    return sum(len(chunk.tokens) for answer in answers for chunk in answer.chunks if start < chunk.at <= end)
 
-    def result() -> Any:
-        thread.join()
-        return held[0]
 
-    return result
+def prompt_lookup(context: Prompt, longest: int, shortest: int, count: int) -> Prompt:
+    """What n-gram speculation drafts: what followed the first place of the longest end that was there before."""
+    for size in range(longest, shortest - 1, -1):
+        end = context[-size:]
+        for place in range(len(context) - size):
+            if context[place : place + size] == end:
+                return context[place + size : place + size + count]
+    return ()

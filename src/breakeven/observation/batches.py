@@ -38,7 +38,7 @@ def batch_in_a_step(tokens: float, steps: float, tokens_per_round: float = 1.0) 
 
 def estimators(q: Quantities) -> tuple[Figure, ...]:
     """The effective batch of one replica by everything that tells it, the surest first."""
-    counted = known((_by_latencies(q), _by_decode_seconds(q), _by_decode_times(q), _by_tpot(q), _by_steps(q), _by_busy_steps(q)))
+    counted = known((_by_latencies(q), _by_decode_seconds(q), _by_decode_times(q), _by_steps(q), _by_tpot(q), _by_busy_steps(q)))
     return (*_surest_first(counted), *known((_by_gauge(q),)))
 
 
@@ -129,8 +129,8 @@ def _tokens_per_step(q: Quantities) -> Figure | None:
 
 
 def _step_tokens(q: Quantities) -> Figure | None:
-    """All tokens of steps less those of prompts that were computed."""
-    passes, every = rounds.steps(q)[0], q.moved("step_tokens", "sum")
+    """All tokens of steps less those of prompts that were computed: where output tokens are not counted by themselves."""
+    passes, every = rounds.steps(q)[0], None if output_tokens(q) is not None else q.moved("step_tokens", "sum")
     computed = q.rise("prompt_tokens_computed")
     if passes is None or every is None or computed is None:
         return None

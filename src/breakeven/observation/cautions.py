@@ -10,6 +10,7 @@ from breakeven.adapter import Adapter
 from breakeven.messages import Message, text
 from breakeven.observation import balance, drafting, edges, hits, little
 from breakeven.observation.distributions import LATENCIES
+from breakeven.observation.lengths import output_tokens
 from breakeven.observation.quantities import Quantities
 from breakeven.spec.deployment import Deployment
 from breakeven.spec.evidence import Figure, Said
@@ -26,7 +27,7 @@ def said(message: Message) -> Said:
 def warnings(q: Quantities, estimators: Mapping[str, tuple[Figure, ...]]) -> tuple[Said, ...]:
     """Resets, late counters, unlike buckets, gauges that may alias, contradictions."""
     found = [*_resets(q), *_unlike(q), *_aliased(q, estimators.get("effective_batch", ()))]
-    if edges.counted_at_end(q) and q.moved("output_tokens") is not None and (cut := edges.cut_share(q)) > little.CLOSE:
+    if edges.counted_at_end(q) and output_tokens(q) is not None and (cut := edges.cut_share(q)) > little.CLOSE:
         found.append(Said(key="observed.warn_cut", values={"running": edges.under_way(q), "share": cut}))
     if (count := q.moved("preemptions")) is not None and q.has("itl"):
         found.append(Said(key="observed.warn_preempted", values={"count": count}))

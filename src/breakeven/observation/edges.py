@@ -6,6 +6,9 @@ import numpy as np
 
 from breakeven.observation.quantities import Quantities
 
+AT_END = ("output_at_end", "output_llamacpp")
+"""Senses of output tokens that move as a request ends."""
+
 
 def share_at_edges(under_way: float, ended: float) -> float:
     """How far a sum over the requests that ended may miss what was done in the window: N/n, at most all of it. Unit: 1.
@@ -37,5 +40,5 @@ def movements(q: Quantities) -> int:
 
 
 def counted_at_end(q: Quantities) -> bool:
-    """Whether output tokens are counted as a request ends (llama.cpp, which tells the seconds of slots in the same way)."""
-    return q.has("decode_seconds") or not q.has("output_tokens")
+    """Whether output tokens are counted as a request ends (llama.cpp, SGLang, TGI), and not with each step."""
+    return any(one.alias.sense in AT_END for one in q.series.get("output_tokens", ())) or not q.has("output_tokens")

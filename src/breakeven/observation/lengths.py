@@ -46,7 +46,7 @@ def prompt_tokens(q: Quantities, *, since_start: bool = False) -> float | None:
     whole, computed, cached = read("prompt_tokens"), read("prompt_tokens_computed"), read("prompt_tokens_cached")
     if whole is not None:
         return whole
-    return None if computed is None else computed + (cached or 0.0)
+    return None if computed is None or cached is None else computed + cached
 
 
 def output_tokens(q: Quantities) -> float | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from breakeven.observation import batches, gauges, rounds
 from breakeven.observation.estimate import figure, known, ratio
 from breakeven.observation.quantities import Quantities
@@ -54,7 +56,7 @@ def _by_tokens(q: Quantities) -> Figure | None:
     waited, tokens = q.moved("itl", "sum"), q.moved("output_tokens")
     if waited is None:
         return None
-    if tokens is None:
+    if tokens is None or rounds.shared_out(q):
         return figure(q.mean("itl"), "derived", "observed.how_tpot_itl", q.metrics("itl"))
     return figure(
         ratio(waited, max(tokens - (q.rise("ttft", "count") or 0.0), 1.0)),
@@ -93,4 +95,5 @@ def _read_share(q: Quantities) -> Figure | None:
         return None
     share = level.share_above_zero
     half = gauges.Q95 * (share * (1.0 - share) / max(level.independent, 1.0)) ** 0.5
-    return figure(share, "sampled", "observed.how_busy_gauge", level.metrics, half=half)
+    found = figure(share, "sampled", "observed.how_busy_gauge", level.metrics, half=half)
+    return None if found is None else replace(found, high=min(share + half, 1.0))

@@ -88,7 +88,8 @@ def _with_prompts(q: Quantities, point: Point, step_at_peak_s: float, peak: floa
 
 def prompt_flop(q: Quantities, point: Point) -> float:
     """FLOP that a device spent on prompts in the window: of as many prompts as began, each of mean length and mean hits. Unit: FLOP."""
-    whole, cached = prompt_tokens(q), q.rise("prompt_tokens_cached") or 0.0
+    cached = q.rise("prompt_tokens_cached") or 0.0
+    whole = prompt_tokens(q) or q.rise("prompt_tokens_computed")
     begun = q.moved("ttft", "count") or q.moved("requests_finished")
     if not whole or begun is None:
         return 0.0
