@@ -61,10 +61,12 @@ def targets_of(
 
 
 def told_of(targets: Sequence[Target], timeline: Timeline) -> Told:
-    """What the first server tells of itself beside its metrics."""
+    """What the first server that answered with an engine's metrics tells of itself beside them."""
     from breakeven.observation import told
 
-    return told.tell(targets[0].places[0], timeline)
+    of_engine = {one.source for one in timeline.series if not one.quantity.startswith("device_")}
+    first = next((one for one in targets if one.source in of_engine), targets[0])
+    return told.tell(first.places[0], timeline)
 
 
 def history(url: str, asked: Asked, *, headers: Mapping[str, str] | None = None) -> tuple[Timeline, str]:

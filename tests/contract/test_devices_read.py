@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from breakeven.observation import told
-from breakeven.observation.devices import Found, of_amd, of_dcgm, of_nvidia, read_devices
+from breakeven.observation.devices import Found, of_amd, of_labels, of_nvidia, read_devices
+from breakeven.observation.page import read
 from breakeven.spec.evidence import Told
 
 H100S = "NVIDIA H100 80GB HBM3, 81559, 74012\n" * 8
@@ -70,11 +71,12 @@ def test_a_listing_of_nothing_is_nothing(written: str) -> None:
     assert named(of_nvidia(written)).device == ""
 
 
-def test_a_page_of_dcgm_counts_devices_by_their_uuid() -> None:
-    line = 'DCGM_FI_DEV_GPU_UTIL{gpu="%d",UUID="GPU-%d",device="nvidia%d",modelName="NVIDIA A100-SXM4-80GB",Hostname="n"} 97\n'
-    page = "".join(line % (n, n, n) + (line % (n, n, n)).replace("GPU_UTIL", "FB_USED") for n in range(4))
-    found = named(of_dcgm(page.encode()))
-    assert (found.device, found.devices_seen) == ("a100-sxm-80", 4)
+def test_dcgm_names_devices_in_labels_each_once_by_its_uuid() -> None:
+    line = 'DCGM_FI_DEV_FB_USED{gpu="%d",UUID="GPU-%d",device="nvidia%d",modelName="NVIDIA A100-SXM4-80GB",Hostname="n"} 74012\n'
+    page = read("".join(line % (n, n, n) for n in range(4)).encode(), "text/plain")
+    labels = [one.labels for one in page.readings if one.quantity == "device_info"]
+    found = named(of_labels([*labels, *labels]))
+    assert (found.device, found.devices_seen, found.sources["device"]) == ("a100-sxm-80", 4, "DCGM")
 
 
 def _tool(folder: Path, name: str, script: str) -> None:

@@ -10,12 +10,13 @@ import jsonschema
 import msgspec
 import numpy as np
 import pytest
-from recorded_pages import observed
+from recorded_pages import from_nothing, observed
 from synthetic_engine import Engine, Request, run
 
 from breakeven import api, observe_report
 from breakeven.adapter import Alias
 from breakeven.document import json_schema
+from breakeven.observation import page as pages
 from breakeven.observation.summary import summarised
 from breakeven.observation.timeline import Series, Timeline
 from breakeven.renderers import json as as_json
@@ -126,6 +127,53 @@ class TestRecordedPages:
         assert not jsonschema.Draft202012Validator(json_schema("evidence-1.schema.json")).is_valid(other)
 
 
+PAGES = sorted(path for path in (Path(__file__).parent / "pages").glob("*/*") if path.suffix in (".txt", ".json"))
+
+
+def page_of(name: str) -> Timeline:
+    path = Path(__file__).parent / "pages" / name
+    return from_nothing(pages.read(path.read_bytes(), "application/json" if path.suffix == ".json" else "text/plain"))
+
+
+class TestEveryEngine:
+    @pytest.mark.parametrize("path", PAGES, ids=lambda path: f"{path.parent.name}/{path.name}")
+    def test_a_page_of_it_is_told_in_both_languages_and_kept(self, path: Path) -> None:
+        found = evidence(page_of(f"{path.parent.name}/{path.name}"))
+        assert found.figures
+        for language in ("en", "zh"):
+            page = terminal.render(observe_report.compose(found, language), width=80, verbose=True)  # type: ignore[arg-type]
+            assert "observed." not in page and "adapter." not in page
+        assert msgspec.json.decode(as_json.render(found), type=Evidence, strict=True) == found
+
+    def test_sglang_shares_a_latency_out_over_its_chunk_so_that_a_round_takes_longer(self) -> None:
+        found = evidence(page_of("sglang/2026.txt"))
+        length = found.figures["acceptance_length"].value
+        assert length == pytest.approx(2.5)
+        assert found.figures["step_s"].value == pytest.approx(found.latencies["itl"].mean * length)
+        assert found.figures["tokens_per_round"].value == pytest.approx(length)
+        assert found.figures["context_tokens"].how == "observed.how_context_told"
+
+    def test_tgi_counts_sequences_over_passes_and_drafts_without_rounds(self) -> None:
+        found = evidence(page_of("tgi/3.txt"))
+        counts = found.counts
+        assert found.figures["batch_in_step"].value == pytest.approx(counts["busy_sequence_steps"] / counts["steps"])
+        assert found.figures["tokens_per_round"].value == pytest.approx(1 + counts["accepted_tokens"] / counts["busy_sequence_steps"])
+        assert found.figures["output_tokens_per_s"].how == "observed.how_rate_at_end"
+
+    def test_prompts_from_a_cache_that_is_not_told_are_not_taken_for_none(self) -> None:
+        found = evidence(page_of("llamacpp/2024.txt"))
+        assert "input_tokens_per_s" not in found.figures and "prefix_hit_rate" not in found.figures
+        assert "not told" in terminal.render(observe_report.compose(found))
+
+    def test_an_exporter_of_devices_beside_an_engine_is_no_replica(self) -> None:
+        engine, device = page_of("vllm/0.32-ngram.txt"), page_of("dcgm/4.txt")
+        beside = tuple(replace(one, source="http://exporter") for one in device.series)
+        alone, both = evidence(engine), evidence(replace(engine, series=(*engine.series, *beside)))
+        assert both.replicas == alone.replicas == 1 and both.ranks == 1
+        assert both.figures["effective_batch"] == alone.figures["effective_batch"]
+        assert 0.0 < both.figures["dram_active"].value < 1.0
+
+
 class TestPrefixHits:
     def test_hits_are_of_prompt_tokens_where_lookups_are_counted_again(self) -> None:
         """Trap 2: looked up three times for each prompt token; hits over lookups says 10 %, the prompts say 30 %."""
@@ -150,6 +198,11 @@ class TestPrefixHits:
         warning = next(one for one in found.warnings if one.key == "observed.warn_sources")
         assert warning.values == {"whole": 1000.0, "added": 800.0}
         assert "warn_sources" not in keys(of(made("prompt_tokens", [0.0, 800.0]), *sources))
+
+    def test_tokens_that_were_found_and_computed_all_the_same_are_in_two_sources(self) -> None:
+        sources = [made("prompt_tokens_by_source", [0.0, value], split=name) for name, value in (("compute", 700.0), ("hit", 400.0))]
+        found = of(made("prompt_tokens", [0.0, 1000.0]), made("prompt_tokens_recomputed", [0.0, 100.0]), *sources)
+        assert "observed.warn_sources" not in {one.key for one in found.warnings}
 
     def test_no_hit_at_all_names_the_block_that_a_prefix_has_to_fill(self) -> None:
         """Trap 3."""
@@ -196,6 +249,14 @@ class TestLittle:
         assert finished.value == pytest.approx(10.0) and moving.value > 50.0
         assert "warn_differ_output_tokens" in keys(found)
 
+    def test_a_queue_that_grows_is_said_and_one_that_stands_is_not(self) -> None:
+        too_many = [Request(came=0.02 * i, prompt=50, output=100) for i in range(3000)]
+        found = evidence(run(Engine(cap=8), too_many, 60.0, every_s=2.0).timeline())
+        warning = next(one for one in found.warnings if one.key == "observed.warn_queue")
+        assert float(warning.values["last"]) > 4 * float(warning.values["first"])
+        standing = [Request(came=0.0, prompt=50, output=40) for _ in range(4000)]
+        assert "warn_queue" not in keys(evidence(run(Engine(cap=8), standing, 60.0, every_s=2.0).timeline()))
+
 
 class TestAcceptance:
     def test_a_higher_acceptance_rate_with_fewer_tokens_a_second_is_not_praised(self) -> None:
@@ -230,20 +291,21 @@ class TestLedgers:
             workload=Workload(batch=1.0, context_tokens=1.0),
         )
 
-    def test_mbu_is_bytes_of_the_ledger_over_the_measured_step(self) -> None:
+    @staticmethod
+    def eight() -> Timeline:
+        """Eight sequences in steps of 8 ms, and lengths of requests that ended: 1,000 tokens in and 200 out."""
         requests = [Request(came=0.0, prompt=1000, output=100_000) for _ in range(8)]
-        watch = run(Engine(step_s=lambda batch: 0.008), requests, 62.0, every_s=2.0, warm=2.0)
-        lengths = [made("input_tokens", [0.0] * 31), made("generated_tokens", [0.0] * 31)]
-        told = [
-            replace(one, part=part, values=np.linspace(0.0, total, 31))
-            for one, total in zip(lengths, (8 * 1000.0, 8 * 200.0), strict=True)
-            for part, total in (("sum", total), ("count", 8.0))
-        ]
-        timeline = watch.timeline()
+        timeline = run(Engine(step_s=lambda batch: 0.008), requests, 62.0, every_s=2.0, warm=2.0).timeline()
         times = timeline.series[0].times[:31]
-        ended = (replace(one, times=times, source="http://engine") for one in told)
-        timeline = replace(timeline, series=(*timeline.series, *ended))
-        found = evidence(timeline, self.deployment())
+        ended = tuple(
+            replace(made(name, [0.0]), part=part, times=times, values=np.linspace(0.0, total, 31), source="http://engine")
+            for name, length in (("input_tokens", 1000.0), ("generated_tokens", 200.0))
+            for part, total in (("sum", 8 * length), ("count", 8.0))
+        )
+        return replace(timeline, series=(*timeline.series, *ended))
+
+    def test_mbu_is_bytes_of_the_ledger_over_the_measured_step(self) -> None:
+        found = evidence(self.eight(), self.deployment())
         context = found.figures["context_tokens"].value
         assert context == pytest.approx(1100.0)
         weights, cache = (8_030_261_248 - 525_336_576) * 2.0, 8 * context * 131_072
@@ -258,6 +320,16 @@ class TestLedgers:
         prompts = 2 * (8_030_261_248 - 2 * 525_336_576) * 2000 * 0.5
         assert found.figures["mfu_with_prompts"].value * 989.4e12 == pytest.approx(prompts, rel=0.1)
         assert found.figures["busy_share"].value < 0.2
+
+    def test_the_steps_of_a_pipeline_hold_a_stage_s_share_of_the_sequences(self) -> None:
+        """Two stages take turns: each pass has 4 of the 8 sequences, and the ledger of a pass has those 4."""
+        timeline = self.eight()
+        halved = tuple(replace(one, values=one.values * 2) if one.quantity == "steps" else one for one in timeline.series)
+        engine = api.engine("vllm", pipeline_parallel_size=2)
+        found = evidence(replace(timeline, series=halved), replace(self.deployment(), engine=engine, hardware=api.hardware("h100-sxm", 2)))
+        assert found.figures["batch_in_step"].value == pytest.approx(4.0, rel=1e-3)
+        weights, cache = (8_030_261_248 - 525_336_576) * 2.0, 4 * found.figures["context_tokens"].value * 131_072
+        assert found.figures["bytes_per_step"].value == pytest.approx(weights + cache, rel=1e-3)
 
     def test_without_a_deployment_they_are_absent_and_what_to_give_is_said(self, shared: Path) -> None:
         found = evidence(observed(shared, VLLM))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pty
 import signal
 import subprocess
 import sys
@@ -17,15 +16,17 @@ from hostile_server import in_turn, serving, status, whole
 
 from breakeven import cli, live_view
 
+pty = pytest.importorskip("pty", reason="no pseudo-terminals on this system")
+
 HIDE, SHOW = b"\x1b[?25l", b"\x1b[?25h"
 LONGEST_S = 60.0
 
 
 @contextmanager
-def watched(*arguments: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+def watched(*arguments: str, term: str = "xterm-256color") -> Iterator[tuple[subprocess.Popen[bytes], int]]:
     """The program with its stderr on a terminal, of which we hold the other end."""
     ours, theirs = pty.openpty()
-    environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "100", "LINES": "40", "BREAKEVEN_LANG": "en"}
+    environment = {**os.environ, "TERM": term, "COLUMNS": "100", "LINES": "40", "BREAKEVEN_LANG": "en"}
     command = [sys.executable, "-m", "breakeven.cli", "observe", *arguments]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=theirs, stdin=subprocess.DEVNULL, env=environment) as process:
         os.close(theirs)
@@ -66,6 +67,19 @@ def test_a_view_in_a_terminal_is_renewed_and_ctrl_c_leaves_the_terminal_as_it_wa
     assert HIDE in seen and seen.count(SHOW) >= seen.count(HIDE) and seen.rindex(SHOW) > seen.rindex(HIDE)
     assert b"vLLM at" in seen and b"Traceback" not in seen
     assert out.startswith("vLLM at") and "\x1b[?" not in out and "ended early by Ctrl-C" in out
+
+
+def test_a_terminal_that_can_do_nothing_is_given_plain_lines() -> None:
+    with (
+        serving({"/metrics": Counting(step=100)}) as server,
+        watched(server.url, "--watch", "--every", "100ms", term="dumb") as (process, terminal),
+    ):
+        seen = until(terminal, b"tok/s out")
+        process.send_signal(signal.SIGINT)
+        seen += rest(terminal)
+        assert process.stdout is not None and process.stdout.read().startswith(b"vLLM at")
+        assert process.wait(LONGEST_S) == 0
+    assert b"\x1b" not in seen
 
 
 def test_without_a_view_progress_is_told_in_lines(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

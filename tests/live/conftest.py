@@ -20,6 +20,8 @@ VLLM_ENVIRONMENT = {
     "VLLM_CPU_NUM_OF_RESERVED_CPU": "0",
 }
 VLLM_STARTS_WITHIN_S = 300.0
+ONE_THREAD = ("--threads", "1")
+"""llama.cpp's threads wait for each other in every layer, for seconds where another program has one of the cores."""
 
 
 @pytest.fixture(scope="session")
@@ -55,7 +57,7 @@ def llama(engines: dict[str, dict[str, str]], models: Path, logs: Path) -> Start
     @contextmanager
     def start(*options: str, model: str = "smol-Q4_0.gguf", port: int = 0) -> Iterator[Server]:
         port = port or free_port()
-        command = [held["python"], held["script"], "-m", str(models / model), "-a", "smol", "--port", str(port), *options]
+        command = [held["python"], held["script"], "-m", str(models / model), "-a", "smol", "--port", str(port), *ONE_THREAD, *options]
         with running(command, log=logs / "llama.log", port=port) as server:
             yield server
 

@@ -52,7 +52,7 @@ def words(count: int, seed: str) -> Prompt:
 
 def ask(url: str, engine: Engine, prompt: Prompt, output: int, *, begun: threading.Semaphore, stop: threading.Event) -> Answer:
     """One stream, greedy, and never ended by the engine before ``output``: read to its end, or until it is to stop."""
-    common = {"prompt": list(prompt), "temperature": 0, "ignore_eos": True, "stream": True}
+    common = {"prompt": list(prompt), "temperature": 0, "seed": 1, "ignore_eos": True, "stream": True}
     own = (
         {"n_predict": output, "return_tokens": True, "timings_per_token": True}
         if engine == "llama"
@@ -125,3 +125,13 @@ def streaming(url: str, engine: Engine, prompts: Sequence[Prompt], output: int) 
 def within(answers: Sequence[Answer], start: float, end: float) -> int:
     """Tokens that came between two moments."""
     return sum(len(chunk.tokens) for answer in answers for chunk in answer.chunks if start < chunk.at <= end)
+
+
+def prompt_lookup(context: Prompt, longest: int, shortest: int, count: int) -> Prompt:
+    """What n-gram speculation drafts: what followed the first place of the longest end that was there before."""
+    for size in range(longest, shortest - 1, -1):
+        end = context[-size:]
+        for place in range(len(context) - size):
+            if context[place : place + size] == end:
+                return context[place + size : place + size + count]
+    return ()

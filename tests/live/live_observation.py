@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,11 @@ class Observation:
 
     def figure(self, name: str) -> float:
         return float(self.evidence["figures"][name]["value"])
+
+
+def moment(text: str) -> float:
+    """Unix seconds of a time in evidence."""
+    return datetime.fromisoformat(text).timestamp()
 
 
 def breakeven(*arguments: str) -> list[str]:

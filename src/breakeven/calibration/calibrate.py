@@ -74,7 +74,7 @@ def calibrate(paths: Sequence[Path], stated: Stated, *, ship: str | None = None)
 
     rows = _read(paths, stated)
     if not rows.runs and not rows.pairs:
-        raise InputError("calibrate_no_rows", files=", ".join(path.name for path in paths), left_out=len(rows.left_out))
+        raise _none(paths, rows)
     fit, levers = _fitted(rows, ship)
     used: list[Run | Pair] = [*rows.runs, *rows.pairs]
     sigma = lever_errors(levers) if ship is not None and levers is not None else {}
@@ -103,6 +103,15 @@ def calibrate(paths: Sequence[Path], stated: Stated, *, ship: str | None = None)
         pairs=len(rows.pairs),
         notes=rows.notes,
     )
+
+
+def _none(paths: Sequence[Path], rows: _Rows) -> InputError:
+    """No row at all, and what is wrong with the first."""
+    files = ", ".join(path.name for path in paths)
+    first = next(iter(rows.left_out), None)
+    if first is None:
+        return InputError("calibrate_no_rows", files=files, left_out=0)
+    return InputError("calibrate_no_rows_first", files=files, left_out=len(rows.left_out), where=first.where, reason=first.reason)
 
 
 def _fitted(rows: _Rows, ship: str | None) -> tuple[Fitted, LeverFit | None]:

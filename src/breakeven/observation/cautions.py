@@ -5,14 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 
+import numpy as np
+
 from breakeven import registry
 from breakeven.adapter import Adapter
 from breakeven.messages import Message, text
-from breakeven.observation import balance, drafting, hits, little
+from breakeven.observation import balance, drafting, edges, hits, little
 from breakeven.observation.distributions import LATENCIES
+from breakeven.observation.lengths import output_tokens
 from breakeven.observation.quantities import Quantities
 from breakeven.spec.deployment import Deployment
 from breakeven.spec.evidence import Figure, Said
+
+LONG = 4.0
+"""Waiting requests from which a queue is worth a word."""
+GROWN = 0.75
+"""Share of the queue in the last quarter that was not there in the first one, from which it is said to grow."""
 
 
 def said(message: Message) -> Said:
@@ -26,13 +34,27 @@ def said(message: Message) -> Said:
 def warnings(q: Quantities, estimators: Mapping[str, tuple[Figure, ...]]) -> tuple[Said, ...]:
     """Resets, late counters, unlike buckets, gauges that may alias, contradictions."""
     found = [*_resets(q), *_unlike(q), *_aliased(q, estimators.get("effective_batch", ()))]
+    if edges.counted_at_end(q) and output_tokens(q) is not None and (cut := edges.cut_share(q)) > little.CLOSE:
+        found.append(Said(key="observed.warn_cut", values={"running": edges.under_way(q), "share": cut}))
     if (count := q.moved("preemptions")) is not None and q.has("itl"):
         found.append(Said(key="observed.warn_preempted", values={"count": count}))
-    found += [*hits.warnings(q), *drafting.warnings(q), *balance.warnings(q)]
+    found += [*_queue(q), *hits.warnings(q), *drafting.warnings(q), *balance.warnings(q)]
     found += little.unseen(q, estimators.get("effective_batch", ()))
     for name in ("effective_batch", "output_tokens"):
         found += little.disagreements(name, estimators.get(name, ()), q.seconds)
     return tuple(found)
+
+
+def _queue(q: Quantities) -> list[Said]:
+    """A queue that is longer at the end than at the beginning by more than chance: more arrives than is served."""
+    level = q.level("waiting")
+    if level is None or level.values.size < 2 * little.READINGS:
+        return []
+    order = np.argsort(level.times, kind="stable")
+    first, last = (float(part.mean()) for part in (level.values[order[: order.size // 4]], level.values[order[-(order.size // 4) :]]))
+    if last < LONG or last - first <= GROWN * last:
+        return []
+    return [Said(key="observed.warn_queue", values={"first": first, "last": last})]
 
 
 def _resets(q: Quantities) -> list[Said]:

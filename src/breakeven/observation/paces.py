@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from breakeven.observation import batches, rounds
+from dataclasses import replace
+
+from breakeven.observation import batches, gauges, rounds
 from breakeven.observation.estimate import figure, known, ratio
 from breakeven.observation.quantities import Quantities
 from breakeven.spec.evidence import Figure
@@ -54,7 +56,7 @@ def _by_tokens(q: Quantities) -> Figure | None:
     waited, tokens = q.moved("itl", "sum"), q.moved("output_tokens")
     if waited is None:
         return None
-    if tokens is None:
+    if tokens is None or rounds.shared_out(q):
         return figure(q.mean("itl"), "derived", "observed.how_tpot_itl", q.metrics("itl"))
     return figure(
         ratio(waited, max(tokens - (q.rise("ttft", "count") or 0.0), 1.0)),
@@ -91,6 +93,7 @@ def _read_share(q: Quantities) -> Figure | None:
     level = q.level("running")
     if level is None:
         return None
-    share = float(level.weights[level.values > 0.0].sum() / level.weights.sum())
-    half = 1.645 * (share * (1.0 - share) / max(level.independent, 1.0)) ** 0.5
-    return figure(share, "sampled", "observed.how_busy_gauge", level.metrics, half=half)
+    share = level.share_above_zero
+    half = gauges.Q95 * (share * (1.0 - share) / max(level.independent, 1.0)) ** 0.5
+    found = figure(share, "sampled", "observed.how_busy_gauge", level.metrics, half=half)
+    return None if found is None else replace(found, high=min(share + half, 1.0))

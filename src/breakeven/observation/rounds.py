@@ -10,6 +10,11 @@ SHARED_OUT = "itl_shared_over_chunk"
 """The sense of a latency that an engine shares out over the tokens of a chunk (SGLang): one a token then, not one a round."""
 
 
+def shared_out(q: Quantities) -> bool:
+    """Whether latencies are counted by token."""
+    return any(one.alias.sense == SHARED_OUT for one in q.series.get("itl", ()))
+
+
 def tokens_per_round(q: Quantities) -> float | None:
     """τ over all rounds, drafted or not: tokens after the first of each request over latencies between chunks.
 
@@ -17,7 +22,7 @@ def tokens_per_round(q: Quantities) -> float | None:
     Where latencies are shared out over tokens, it is what the engine tells; where there are none, 1 + accepted over sequences·steps.
     """
     tokens, chunks = output_tokens(q), q.moved("itl", "count")
-    if chunks is not None and any(one.alias.sense == SHARED_OUT for one in q.series["itl"]):
+    if chunks is not None and shared_out(q):
         return _told_mean(q) or told_length(q) or 1.0
     if chunks is None or tokens is None:
         accepted, rounds = q.rise("accepted_tokens"), q.moved("busy_sequence_steps")
@@ -36,7 +41,7 @@ def _told_mean(q: Quantities) -> float | None:
 def sequence_rounds(q: Quantities) -> float | None:
     """Rounds of sequences: latencies between chunks, or between tokens by the tokens of a round."""
     chunks = q.moved("itl", "count")
-    if chunks is None or not any(one.alias.sense == SHARED_OUT for one in q.series["itl"]):
+    if chunks is None or not shared_out(q):
         return chunks
     return chunks / (tokens_per_round(q) or 1.0)
 
