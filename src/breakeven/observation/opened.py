@@ -19,8 +19,8 @@ GAP = 4.0
 
 
 @dataclass(frozen=True)
-class Opened:
-    """Series by quantity, and the time they are over."""
+class Ran:
+    """The time that series are over."""
 
     timeline: Timeline
 
@@ -72,6 +72,11 @@ class Opened:
         if not self.seconds:
             return len(self.read_at)
         return max(int(self.replica_seconds / self.seconds + 0.5), 1)
+
+
+@dataclass(frozen=True)
+class Opened(Ran):
+    """Series by quantity, and of what ranks."""
 
     @cached_property
     def ranks(self) -> int:
