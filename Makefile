@@ -9,7 +9,7 @@ READY := $(VENV)/.ready
 SUITES := $(wildcard tests/unit tests/laws tests/contract tests/published tests/golden tests/house)
 PYTEST := $(BIN)/python -m pytest -q
 
-.PHONY: demo test setup lint format types imports tests slow real live live-setup bench rivals accuracy schema catalog-check catalog-index clean
+.PHONY: demo test setup lint format types imports tests slow real live live-setup bench rivals accuracy cpu-accuracy schema catalog-check catalog-index clean
 .DEFAULT_GOAL := demo
 
 demo: $(READY) ## advise on a bundled deployment
@@ -68,6 +68,9 @@ rivals: $(READY) ## beside other simulators on the same work, each in its own en
 
 accuracy: $(READY) ## hold the model against the shared measurements (BREAKEVEN_SHARED), and write docs/theory/accuracy.md anew
 	OPENBLAS_NUM_THREADS=1 PYTHONPATH=tools:tests/published $(BIN)/python -m accuracy
+
+cpu-accuracy: live-setup ## calibrate real engines on this machine, try them on points not in the fit, and write docs/theory/cpu-accuracy.md anew
+	PYTHONPATH=tools $(BIN)/python -m cpu_accuracy
 
 schema: $(READY) ## write the published JSON schemas anew
 	$(BIN)/breakeven schema --write

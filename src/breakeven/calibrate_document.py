@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, Literal
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 CALIBRATE_SCHEMA: Final = "breakeven.calibrate/1"
 
@@ -102,6 +102,46 @@ class CalibrateFile(Struct, frozen=True, kw_only=True):
     sha256: str
 
 
+class CalibratePoint(Struct, frozen=True, kw_only=True):
+    """A point of a load: streams that decoded together at a context."""
+
+    concurrency: int
+    context_tokens: float
+    step_s: float
+    low_s: float
+    high_s: float
+    """Tenth and ninetieth percentile of the gaps between tokens."""
+    rounds: int
+    spread: float
+    """Longest over shortest round."""
+    gaps: int
+
+
+class CalibrateVerification(Struct, frozen=True, kw_only=True):
+    """What verifying drafts costs at a batch: a step of b·(k + 1) rows over a plain one, by k; null beyond the widest step measured."""
+
+    context_tokens: float
+    batch: float
+    ratios: dict[str, float | None]
+
+
+class CalibrateLoad(Struct, frozen=True, kw_only=True):
+    """The load that was sent to a running engine, and what its steps took."""
+
+    server: str
+    engine: str
+    points_sent: int
+    requests: int
+    input_tokens: int
+    output_tokens: int
+    seconds: float
+    machine_load_before: float | None
+    machine_load_after: float | None
+    points: list[CalibratePoint]
+    verification: list[CalibrateVerification]
+    notes: list[str]
+
+
 class CalibrateDocument(Struct, frozen=True, kw_only=True):
     """A calibration, told."""
 
@@ -126,3 +166,5 @@ class CalibrateDocument(Struct, frozen=True, kw_only=True):
     notes: list[CalibrateNote]
     written: str | None
     """The file that was written."""
+    load: CalibrateLoad | UnsetType = UNSET
+    """Of a calibration on a running engine."""

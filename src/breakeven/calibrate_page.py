@@ -8,6 +8,7 @@ from pathlib import PurePath
 from rich.console import RenderableType
 from rich.text import Text
 
+from breakeven import calibrate_load_page
 from breakeven.calibrate_document import CalibrateDocument, CalibrateParameter
 from breakeven.canvas import DIM, folded, glued, grid, indented, rule
 from breakeven.messages import say
@@ -29,6 +30,7 @@ def blocks(document: CalibrateDocument, verbose: bool) -> Iterator[RenderableTyp
     if document.pairs:
         yield glued(say("calibrate.pairs", language, pairs=document.pairs))
     yield rule()
+    yield from calibrate_load_page.blocks(document)
     yield from _parameters(document)
     yield from _residuals(document, verbose)
     yield from _curves(document)

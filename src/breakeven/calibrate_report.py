@@ -7,22 +7,27 @@ from math import isfinite, log
 from typing import Any
 
 import numpy as np
+from msgspec import UNSET, UnsetType
 
 from breakeven.calibrate_document import (
     CalibrateCurve,
     CalibrateDocument,
     CalibrateFile,
     CalibrateGroup,
+    CalibrateLoad,
     CalibrateNext,
     CalibrateNote,
     CalibrateParameter,
+    CalibratePoint,
     CalibrateReason,
     CalibrateRow,
     CalibrateTied,
+    CalibrateVerification,
 )
 from breakeven.calibration.calibrate import Calibrated
 from breakeven.calibration.fitted import Residual
 from breakeven.calibration.identify import Tied, left_of_prior
+from breakeven.calibration.points import Measured
 from breakeven.compose import Language, figure, sure
 from breakeven.measured.curves import Drawn
 from breakeven.measured.row import Skipped
@@ -90,6 +95,47 @@ def compose(found: Calibrated, language: Language = "en", written: str | None = 
         left_out=_reasons(found.left_out, language),
         notes=_notes(found.notes, language),
         written=written,
+        load=_load(found, language),
+    )
+
+
+def _load(found: Calibrated, language: Language) -> CalibrateLoad | UnsetType:
+    sent, driven = found.document.sent, found.driven
+    if sent is None or driven is None:
+        return UNSET
+    return CalibrateLoad(
+        server=sent.server,
+        engine=f"{sent.engine} {sent.version}".strip(),
+        points_sent=sent.points,
+        requests=sent.requests,
+        input_tokens=sent.input_tokens,
+        output_tokens=sent.output_tokens,
+        seconds=sure(sent.seconds),
+        machine_load_before=sent.load_before,
+        machine_load_after=sent.load_after,
+        points=[_point(point) for point in driven.points],
+        verification=[
+            CalibrateVerification(
+                context_tokens=one.context_tokens,
+                batch=one.batch,
+                ratios={f"{k}": None if ratio is None else sure(ratio) for k, ratio in one.ratios},
+            )
+            for one in driven.verification
+        ],
+        notes=[text(note, language) for note in driven.notes],
+    )
+
+
+def _point(point: Measured) -> CalibratePoint:
+    return CalibratePoint(
+        concurrency=point.visit.concurrency,
+        context_tokens=sure(point.context_tokens),
+        step_s=sure(point.step_s),
+        low_s=sure(float(np.median([one.low_s for one in point.rounds]))),
+        high_s=sure(float(np.median([one.high_s for one in point.rounds]))),
+        rounds=len(point.rounds),
+        spread=sure(point.spread),
+        gaps=sum(one.gaps for one in point.rounds),
     )
 
 

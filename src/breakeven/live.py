@@ -7,9 +7,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from breakeven.driving.serving import Stated
 from breakeven.errors import InputError
 
 if TYPE_CHECKING:
+    from breakeven.calibration.calibrate import Calibrated
+    from breakeven.driving.grid import Bounds
+    from breakeven.driving.tour import Progress
     from breakeven.observation.history import Asked
     from breakeven.observation.scrape import Target
     from breakeven.observation.timeline import Timeline
@@ -153,3 +157,32 @@ def probe(hardware: str | None = None, *, catalog_dirs: Sequence[Path | str] = (
     device = None if hardware is None else catalog.load("hardware", hardware, catalog.user_folders(catalog_dirs))
     here = machine()
     return Probe(probed=probed(found_for(device, here), here), device=device)
+
+
+def calibrate_engine(
+    url: str,
+    *,
+    allow_load: bool = False,
+    stated: Stated | None = None,
+    widths: Sequence[int] = (),
+    contexts: Sequence[int] = (),
+    bounds: Bounds | None = None,
+    headers: Mapping[str, str] | None = None,
+    catalog_dirs: Sequence[Path | str] = (),
+    progress: Progress | None = None,
+) -> Calibrated:
+    """Load on a running engine, bounded and asked for, and the calibration that its steps tell (``docs/guide/calibrate.md``).
+
+    Without ``allow_load`` it is refused, with what would be sent. ``stated`` is for what the engine does not tell. Streams and contexts
+    that are not given are those the engine has room for.
+    """
+    from breakeven import serving
+    from breakeven.calibration import driven
+    from breakeven.driving import grid
+    from breakeven.endpoint import Endpoint
+
+    found = serving.serving(Endpoint(url=url, headers=headers or {}), stated or Stated(), catalog_dirs)
+    plan = grid.plan(widths, contexts, grid.PROMPTS, found.room, bounds or grid.Bounds())
+    if not allow_load:
+        raise InputError("drive_refused", server=found.address, **plan.counted)
+    return driven.calibrated_on(found, plan, progress=progress)

@@ -16,7 +16,9 @@ from breakeven.calibration.fitted import Fitted
 from breakeven.calibration.identify import Tied, Undetermined, concerns, tied, to_measure, undetermined
 from breakeven.calibration.lever_fit import LeverFit
 from breakeven.calibration.measurements import commands_of
+from breakeven.calibration.points import Measured
 from breakeven.calibration.summary import WEAK
+from breakeven.calibration.verification import Verified
 from breakeven.errors import InputError
 from breakeven.measured.benchmark_files import files_of, read_benchmark
 from breakeven.measured.benchmark_rows import rows_of
@@ -28,7 +30,7 @@ from breakeven.measured.run import Run
 from breakeven.measured.step_forms import form_of
 from breakeven.measured.steps import Stated, runs_of_steps, steps_of
 from breakeven.messages import Message
-from breakeven.spec.calibration_file import CalibrationFile, Made
+from breakeven.spec.calibration_file import CalibrationFile, FileRead, Made
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +40,15 @@ class ToMeasure:
     run: str
     parameters: tuple[str, ...]
     commands: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Driven:
+    """What a load on a running engine told beside its rows."""
+
+    points: tuple[Measured, ...]
+    verification: tuple[Verified, ...]
+    notes: tuple[Message, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,30 +67,39 @@ class Calibrated:
     """Pairs of a lever among the rows that were used."""
     notes: tuple[tuple[str, Message], ...] = ()
     """Places, and what was taken there otherwise than it is written."""
+    driven: Driven | None = None
+    """The load that told it, where a running engine was driven."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Rows:
-    runs: tuple[Run, ...]
-    curves: tuple[Drawn, ...]
-    left_out: tuple[Skipped, ...]
-    pairs: tuple[Pair, ...]
-    counted: dict[Path, int]
+class Rows:
+    """What a calibration is made of, whatever it was read from."""
+
+    runs: tuple[Run, ...] = ()
+    curves: tuple[Drawn, ...] = ()
+    left_out: tuple[Skipped, ...] = ()
+    pairs: tuple[Pair, ...] = ()
+    files: tuple[FileRead, ...] = ()
     notes: tuple[tuple[str, Message], ...] = ()
 
 
 def calibrate(paths: Sequence[Path], stated: Stated, *, ship: str | None = None) -> Calibrated:
     """A calibration of the rows of all files; ``ship`` is the name of the shipped calibration that it is to be."""
-    from breakeven.calibration.lever_errors import lever_errors
-
     rows = _read(paths, stated)
     if not rows.runs and not rows.pairs:
         raise _none(paths, rows)
+    return calibrated(rows, _command(paths, stated, ship), ship=ship)
+
+
+def calibrated(rows: Rows, command: str, *, ship: str | None = None) -> Calibrated:
+    """A calibration of rows; ``command`` makes it again."""
+    from breakeven.calibration.lever_errors import lever_errors
+
     fit, levers = _fitted(rows, ship)
     used: list[Run | Pair] = [*rows.runs, *rows.pairs]
     sigma = lever_errors(levers) if ship is not None and levers is not None else {}
     made = Made(
-        command=_command(paths, stated, ship),
+        command=command,
         date=today(),
         breakeven=version("breakeven"),
         rows=len(used),
@@ -93,7 +113,7 @@ def calibrate(paths: Sequence[Path], stated: Stated, *, ship: str | None = None)
     most = max(zip(seen, used, strict=True), key=lambda one: counted[one[1].group])[0]
     wanted = to_measure([one.name for one in open_], pairs)
     return Calibrated(
-        document=calibration_file(fit, rows.curves, made, [file_read(path, count) for path, count in rows.counted.items()], sigma),
+        document=calibration_file(fit, rows.curves, made, rows.files, sigma),
         fit=fit,
         curves=rows.curves,
         undetermined=open_,
@@ -105,7 +125,7 @@ def calibrate(paths: Sequence[Path], stated: Stated, *, ship: str | None = None)
     )
 
 
-def _none(paths: Sequence[Path], rows: _Rows) -> InputError:
+def _none(paths: Sequence[Path], rows: Rows) -> InputError:
     """No row at all, and what is wrong with the first."""
     files = ", ".join(path.name for path in paths)
     first = next(iter(rows.left_out), None)
@@ -114,7 +134,7 @@ def _none(paths: Sequence[Path], rows: _Rows) -> InputError:
     return InputError("calibrate_no_rows_first", files=files, left_out=len(rows.left_out), where=first.where, reason=first.reason)
 
 
-def _fitted(rows: _Rows, ship: str | None) -> tuple[Fitted, LeverFit | None]:
+def _fitted(rows: Rows, ship: str | None) -> tuple[Fitted, LeverFit | None]:
     """The step by absolute rows, then kernels and rounds by pairs; what is to be shipped is fitted once more with those kernels."""
     from breakeven.calibration.leave_out import neutral_kernels
     from breakeven.calibration.own import fit_own
@@ -146,7 +166,7 @@ def today() -> str:
     return now.date().isoformat()
 
 
-def _read(paths: Sequence[Path], stated: Stated) -> _Rows:
+def _read(paths: Sequence[Path], stated: Stated) -> Rows:
     """Absolute rows, steps over width and pairs of a lever of all files; of a folder, all that is in it."""
     from breakeven.measured.files import read
 
@@ -164,12 +184,13 @@ def _read(paths: Sequence[Path], stated: Stated) -> _Rows:
     runs = (*(found.sound.runs if found else ()), *taken.runs, *runs_of_steps(steps))
     good, weak = _by_quality(found.sound.pairs if found else ())
     lost = (*(found.skipped if found else ()), *(found.bad if found else ()), *damaged, *left_out, *weak, *taken.skipped)
-    return _Rows(
+    counted = {path: _rows(table) for path, table in tables.items()} | {one.path: len(one.outcomes) for one in benchmarks}
+    return Rows(
         runs=runs,
         curves=tuple(curves_of(steps)),
         left_out=tuple({each.where: each for each in lost}.values()),
         pairs=good,
-        counted={path: _rows(table) for path, table in tables.items()} | {one.path: len(one.outcomes) for one in benchmarks},
+        files=tuple(file_read(path, count) for path, count in counted.items()),
         notes=taken.notes,
     )
 

@@ -67,6 +67,8 @@ def written(document: CalibrationFile) -> str:
     lines = [f"schema = {_value(CALIBRATION_SCHEMA)}", "", "[made]", *_keys(_plain(document.made, leave=("left_out",)))]
     if document.made.left_out:
         lines += ["", "[made.left_out]", *_keys(document.made.left_out)]
+    if document.sent is not None:
+        lines += ["", "[sent]", *_keys({name: value for name, value in _plain(document.sent).items() if value is not None})]
     for file in sorted(document.files, key=lambda one: one.name):
         lines += ["", "[[files]]", *_keys(_plain(file))]
     if document.parameters:

@@ -13,7 +13,7 @@ from breakeven.calibration.evidence import Evidence, Values, of_runs
 from breakeven.calibration.fit import Fit, fit
 from breakeven.calibration.fitted import Estimate, Fitted, Residual
 from breakeven.calibration.leave_out import LeftOut, leave_groups_out, parameters_of
-from breakeven.calibration.parameters import Parameter, values_of
+from breakeven.calibration.parameters import Parameter, parameter, values_of
 from breakeven.efficiencies import prior_values, shipped, shipped_values, table
 from breakeven.evaluator import evaluate
 from breakeven.measured.run import Run
@@ -40,7 +40,7 @@ def fit_own(
     pinned = [run for run in runs if run.deployment.workload.batch is not None]
     parameters = parameters_of(runs)
     if not neutral_ground:
-        parameters = tuple(_known(p, without) for p in parameters)
+        parameters = tuple(of_class(p, runs) or _known(p, without) for p in parameters)
     evidence = [of(rows, constants, alone=neutral_ground) for of, rows in ((of_runs, loops), (of_steps, pinned)) if rows]
     found = fit(evidence, parameters)
     enough = leave_out and not pinned and len({run.group for run in loops}) >= GROUPS
@@ -71,6 +71,15 @@ def of_steps(runs: Sequence[Run], constants: Values | None = None, *, alone: boo
         groups=tuple(run.group for run in runs),
         predict=predict,
     )
+
+
+def of_class(p: Parameter, runs: Sequence[Run]) -> Parameter | None:
+    """Where a fit begins on devices of a class that ``neutral.toml`` has a ground of its own for; None on all others."""
+    families = {run.deployment.hardware.device.family for run in runs}
+    section, _, name = p.name.rpartition(".")
+    entries = [table("neutral")["class"].get(family, {}).get(section, {}).get(name) for family in families]
+    found = [entry for entry in entries if entry is not None]
+    return parameter(p.name, found[0]) if len(found) == len(families) else None
 
 
 def _known(p: Parameter, without: str) -> Parameter:

@@ -22,9 +22,10 @@ from breakeven.spec.calibration_file import (
     Measured,
     OwnRow,
     Parameter,
+    Sent,
 )
 
-KEYS = ("schema", "made", "files", "parameters", "residual", "deployments", "curves", "own", "correction", "sigma")
+KEYS = ("schema", "made", "files", "parameters", "residual", "deployments", "curves", "own", "correction", "sigma", "sent")
 
 
 def read_calibration(path: Path) -> CalibrationFile:
@@ -47,6 +48,7 @@ def parse_calibration(table: Mapping[str, Any], name: str) -> CalibrationFile:
         deployments=tuple(_measured(entry, place) for entry, place in _entries(table, "deployments", where)),
         curves=tuple(_curve(entry, place) for entry, place in _entries(table, "curves", where)),
         own=tuple(_own(entry, place) for entry, place in _entries(table, "own", where)),
+        sent=_sent(_table(table, "sent", where), f"{where}sent.") if "sent" in table else None,
     )
 
 
@@ -80,6 +82,31 @@ def _made(table: Mapping[str, Any], where: str) -> Made:
         rows=_whole(table.get("rows", 0), f"{where}rows"),
         groups=_whole(table.get("groups", 0), f"{where}groups"),
         left_out={str(reason): _whole(rows, f"{where}left_out.{reason}") for reason, rows in left_out.items()},
+    )
+
+
+def _sent(table: Mapping[str, Any], where: str) -> Sent:
+    words, counts, numbers = (
+        ("server", "engine", "version"),
+        ("points", "requests", "input_tokens", "output_tokens"),
+        ("seconds", "load_before", "load_after"),
+    )
+    refuse_unknown(table, (*words, *counts, *numbers), where)
+    server, engine, version = (str(table.get(name, "")) for name in words)
+    points, requests, prompts, outputs = (_whole(table.get(name, 0), f"{where}{name}") for name in counts)
+    seconds = _weight(table.get("seconds", 0.0), f"{where}seconds")
+    before, after = (_weight(table[name], f"{where}{name}") if name in table else None for name in numbers[1:])
+    return Sent(
+        server=server,
+        engine=engine,
+        version=version,
+        points=points,
+        requests=requests,
+        input_tokens=prompts,
+        output_tokens=outputs,
+        seconds=seconds,
+        load_before=before,
+        load_after=after,
     )
 
 

@@ -88,6 +88,24 @@ class Made:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Sent:
+    """The load that a running engine was given for it."""
+
+    server: str
+    """Address, without user, password and query."""
+    engine: str
+    version: str
+    points: int
+    requests: int
+    input_tokens: int
+    output_tokens: int
+    seconds: float
+    load_before: float | None = None
+    """Running processes of the machine that sent it, mean of a minute, before and after; None where the system does not tell."""
+    load_after: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class OwnRow:
     """A row measured on a deployment: where it stands, and ln(measured/model) of its times with the numbers of the file."""
 
@@ -131,3 +149,5 @@ class CalibrationFile:
     """How far deployments lie from the numbers, and over which distances, for ``tpot`` and ``ttft``; of calibrations that are shipped."""
     sigma: Mapping[str, Mapping[str, LeverSigma]] = field(default_factory=dict)
     """Lever, kind of row, and its error; of calibrations that are shipped."""
+    sent: Sent | None = None
+    """Of a calibration on a running engine."""

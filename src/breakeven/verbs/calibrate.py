@@ -4,12 +4,15 @@
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from breakeven import streams
+from breakeven.drive_options import OPTIONS, AllowLoad, Contexts, Requests, Seconds, Sent, Tokens, TotalSeconds, Url, Widths, grid_of, told
+from breakeven.driving.serving import Stated
 from breakeven.errors import InputError
+from breakeven.observe_options import Header, ModelName, headers
 from breakeven.verb import AsJson, Folders, InLanguage, Seed, ShowHelp, Verbose, language, option, show, whole
 
 if TYPE_CHECKING:
@@ -25,11 +28,23 @@ def calibrate(
     ctx: typer.Context,
     files: Annotated[list[str] | None, typer.Argument(metavar="[FILES]", show_default=False)] = None,
     probe: Annotated[bool, option("--probe")] = False,
+    driven_url: Url = None,
+    allow_load: AllowLoad = False,
+    widths: Widths = None,
+    contexts: Contexts = None,
+    point_requests: Requests = None,
+    seconds: Seconds = None,
+    total_seconds: TotalSeconds = None,
+    tokens: Tokens = None,
+    header: Header = None,
+    model_name: ModelName = None,
     out: Annotated[str | None, option("--out", metavar="FILE")] = None,
     ship: Annotated[str | None, option("--ship", metavar="NAME")] = None,
     model: Annotated[str | None, option("--model", metavar="NAME|FILE")] = None,
     hardware: Annotated[str | None, option("--hardware", metavar="DEVICE")] = None,
     engine: Annotated[str | None, option("--engine", metavar="NAME")] = None,
+    engine_version: Annotated[str | None, option("--engine-version", metavar="VERSION")] = None,
+    launch: Annotated[str | None, option("--launch", metavar="COMMAND")] = None,
     catalog_dirs: Folders = None,
     seed: Seed = "0",
     verbose: Verbose = False,
@@ -40,9 +55,32 @@ def calibrate(
     """The model's numbers fitted to measurements, what they leave open, and what to measure next."""
     whole(seed, "--seed")
     if probe:
-        _refuse_beside("--probe", {"FILES": files, "--ship": ship, "--model": model, "--engine": engine})
+        _refuse_beside("--probe", {"FILES": files, "--url": driven_url, "--ship": ship, "--model": model, "--engine": engine})
         show(_probed(hardware, out, catalog_dirs or (), language(ctx)), as_json, verbose=verbose)
         return
+    grid = {
+        "widths": widths,
+        "contexts": contexts,
+        "requests": point_requests,
+        "seconds": seconds,
+        "total_seconds": total_seconds,
+        "tokens": tokens,
+    }
+    if driven_url is not None:
+        _refuse_beside("--url", {"FILES": files, "--ship": ship})
+        flags = {"model": model, "hardware": hardware, "engine": engine, "engine_version": engine_version}
+        stated = Stated(flags={name: given for name, given in flags.items() if given is not None}, launch=launch, model_name=model_name)
+        sent = Sent(url=driven_url, allow_load=allow_load, headers=headers(header), stated=stated, catalog_dirs=catalog_dirs or ())
+        show(_driven(sent, grid_of(grid), out, language(ctx)), as_json, verbose=verbose)
+        return
+    of_load = {
+        "--allow-load": allow_load,
+        "--launch": launch,
+        "--engine-version": engine_version,
+        **{OPTIONS[name]: grid[name] for name in grid},
+    }
+    if (unused := next((name for name, given in of_load.items() if given), None)) is not None:
+        raise InputError("drive_no_url", option=unused)
     if not files:
         raise InputError("calibrate_nothing")
     show(_fitted(files, out, ship, model, hardware, engine, catalog_dirs or (), language(ctx)), as_json, verbose=verbose)
@@ -80,6 +118,26 @@ def _fitted(
     if path is not None:
         streams.write_file(path, document.written(found.document))
     return calibrate_report.compose(found, spoken, None if path is None else path.as_posix())
+
+
+def _driven(sent: Sent, grid: Mapping[str, Any], out: str | None, spoken: "Language") -> "CalibrateDocument":
+    """A load on a running engine."""
+    from breakeven import calibrate_report, live
+    from breakeven.calibration import document
+
+    with told(spoken) as progress:
+        found = live.calibrate_engine(
+            sent.url,
+            allow_load=sent.allow_load,
+            stated=sent.stated,
+            headers=sent.headers,
+            catalog_dirs=sent.catalog_dirs,
+            progress=progress,
+            **grid,
+        )
+    if out is not None:
+        streams.write_file(Path(out), document.written(found.document))
+    return calibrate_report.compose(found, spoken, out)
 
 
 def _probed(hardware: str | None, out: str | None, catalog_dirs: Sequence[str], spoken: "Language") -> "ProbeDocument":

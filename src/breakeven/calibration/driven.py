@@ -1,0 +1,136 @@
+"""A running engine driven over a grid, and calibrated by what its steps took."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import replace
+from time import time_ns
+
+from breakeven import streams
+from breakeven.calibration.calibrate import Calibrated, Driven, Rows, calibrated
+from breakeven.calibration.driven_rows import rows_of
+from breakeven.calibration.points import points_of
+from breakeven.calibration.verification import Verified, verified
+from breakeven.driving.grid import Plan
+from breakeven.driving.outcome import Request
+from breakeven.driving.serving import Serving
+from breakeven.driving.tour import Progress, Tour, tour
+from breakeven.errors import BreakevenError, InputError, UnreachableError
+from breakeven.messages import Message
+from breakeven.origin.calibrated import applied
+from breakeven.spec.calibration_file import CalibrationFile, Sent
+from breakeven.spec.deployment import Deployment
+
+OUR_FILE = "calibration"
+
+
+def calibrated_on(found: Serving, plan: Plan, *, progress: Progress | None = None) -> Calibrated:
+    """Drive a running engine over a plan, and calibrate by it."""
+    made = tour(
+        found.server,
+        found.dialect,
+        plan,
+        model=found.model,
+        salt=salt(),
+        vocabulary=found.deployment.model.vocabulary,
+        progress=progress,
+    )
+    if made.ended == "interrupted":
+        streams.tell(Message("driving.interrupted", {"requests": made.requests, "tokens": made.output_tokens, "server": found.address}))
+        raise KeyboardInterrupt
+    return calibrated_by(made, found.deployment, found.address, _command(found, plan), told=found.warnings)
+
+
+def salt() -> str:
+    """What no earlier load drew its prompts from: the engine may still have them in its cache."""
+    return f"{time_ns()}"
+
+
+def _command(found: Serving, plan: Plan) -> tuple[str, ...]:
+    """What makes it again, without what was secret in the address."""
+    widths, contexts = (
+        ",".join(map(str, dict.fromkeys(each)))
+        for each in zip(*((v.concurrency, v.context) for v in plan.visits if not v.alone), strict=True)
+    )
+    d = found.deployment
+    stated = {"--model": d.model.name, "--hardware": d.hardware.device.name, "--engine": d.engine.name}
+    grid = {
+        "--concurrency-grid": ",".join(sorted(widths.split(","), key=int)),
+        "--context-grid": ",".join(sorted(contexts.split(","), key=int)),
+    }
+    return (
+        "breakeven",
+        "calibrate",
+        "--url",
+        found.address,
+        "--allow-load",
+        *(word for pair in {**stated, **grid}.items() for word in pair),
+    )
+
+
+def calibrated_by(made: Tour, d: Deployment, server: str, command: Sequence[str], *, told: tuple[Message, ...] = ()) -> Calibrated:
+    """The calibration that a tour tells of the deployment it was driven on; refused where the engine failed or nothing was measured."""
+    _check(made, server)
+    rows = rows_of(made, d, server)
+    if not any(run.deployment.workload.batch is not None for run in rows.runs):
+        reason = rows.left_out[0].reason if rows.left_out else Message("driving.nothing_sent")
+        raise InputError("drive_no_steps", server=server, requests=made.requests, reason=reason)
+    found = calibrated(rows, shlex.join(command))
+    document = replace(found.document, own=(), sent=_sent(made, d, server))
+    points, _ = points_of(made)
+    load = Driven(points=tuple(points), verification=_verification(document, d), notes=(*told, *_notes(made, rows)))
+    return replace(found, document=document, driven=load)
+
+
+def _check(tour: Tour, server: str) -> None:
+    """A load that an engine did not bear ends the calibration: what it broke is not to be measured on."""
+    if tour.ended != "failed":
+        return
+    failed = next(one for visited in tour.visited if (one := visited.driven.failed) is not None)
+    key = f"drive_{failed.end}"
+    values = {"server": server, "sent": tour.requests, "tokens": failed.output_tokens, "asked": failed.asked_tokens}
+    raise (InputError if _ours(failed) else UnreachableError)(key, status=failed.status, **values)
+
+
+def _ours(failed: Request) -> bool:
+    """Whether what was asked for was at fault rather than the engine."""
+    return failed.end == "status" and failed.status < 500
+
+
+def _sent(tour: Tour, d: Deployment, server: str) -> Sent:
+    return Sent(
+        server=server,
+        engine=d.engine.name,
+        version=d.engine.version,
+        points=len({(one.visit.concurrency, one.visit.context, one.visit.alone) for one in tour.visited if not one.visit.warm_up}),
+        requests=tour.requests,
+        input_tokens=tour.input_tokens,
+        output_tokens=tour.output_tokens,
+        seconds=tour.seconds,
+        load_before=tour.load_before,
+        load_after=tour.load_after,
+    )
+
+
+def _verification(document: CalibrationFile, d: Deployment) -> tuple[Verified, ...]:
+    """By the curves of the document, on the deployment they were measured on; none where it cannot verify drafts at all."""
+    known = replace(d, calibration=applied(document, d, OUR_FILE))
+    try:
+        return verified(known, document.curves)
+    except BreakevenError:
+        return ()
+
+
+def _notes(tour: Tour, rows: Rows) -> tuple[Message, ...]:
+    """What speaks against the measurement: cut off by time, prompts found in a cache, a machine that was busy with other work."""
+    requests = [one for visited in tour.visited for one in visited.driven.requests]
+    cached = sum(one.cached_tokens or 0 for one in requests)
+    found = []
+    if tour.ended == "seconds":
+        found.append(Message("driving.out_of_time", {"made": len(tour.visited), "planned": tour.planned, "seconds": tour.seconds}))
+    if cached:
+        found.append(Message("driving.cached", {"cached": cached, "sent": tour.input_tokens}))
+    if any(one.end == "stopped" for one in requests):
+        found.append(Message("driving.cut_off", {"requests": sum(one.end == "stopped" for one in requests)}))
+    return tuple(found)

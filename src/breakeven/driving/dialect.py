@@ -1,0 +1,69 @@
+"""How an engine is asked for a stream of tokens, and how it tells what came: one file of ``dialects/`` each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+
+OF_ENGINE: Mapping[str, str] = {"vllm": "completions", "trtllm": "completions", "sglang": "sglang", "llamacpp": "llamacpp", "tgi": "text"}
+"""Engine of the catalogue to its dialect; any other is sent text, which all take."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ask:
+    """One request to be written."""
+
+    prompt: tuple[int, ...] | str
+    output_tokens: int
+    model: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Piece:
+    """What one event of a stream says; None where it does not say it."""
+
+    total: int | None = None
+    """Tokens put out since the request began."""
+    new: int | None = None
+    """Tokens of this event."""
+    prompt_tokens: int | None = None
+    cached_tokens: int | None = None
+    drafted_tokens: int | None = None
+    accepted_tokens: int | None = None
+    failed: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dialect:
+    """One way of asking."""
+
+    name: str
+    path: str
+    takes_ids: bool
+    body: Callable[[Ask], Mapping[str, object]]
+    read: Callable[[Mapping[str, object]], Piece]
+
+
+def dialect_of(engine: str) -> Dialect:
+    """The dialect of an engine of the catalogue.
+
+    >>> dialect_of("llamacpp").path, dialect_of("sglang").takes_ids
+    ('/completion', True)
+    """
+    found = import_module(f"breakeven.driving.dialects.{OF_ENGINE.get(engine, 'text')}").DIALECT
+    if not isinstance(found, Dialect):
+        raise TypeError(engine)
+    return found
+
+
+def counted(said: Mapping[str, object], name: str) -> int | None:
+    """A count that an event has under a name, None where it has none."""
+    value = said.get(name)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def part(said: Mapping[str, object], name: str) -> Mapping[str, object]:
+    """An object within an event, empty where there is none."""
+    value = said.get(name)
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,1 @@
+"""Dialects of engines, one file each."""

@@ -1,0 +1,38 @@
+"""A running engine that is to be driven: what the user says of it, and what it is found to be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from breakeven.driving.dialect import Dialect
+from breakeven.driving.grid import Room
+from breakeven.endpoint import Endpoint
+from breakeven.messages import Message
+from breakeven.spec.deployment import Deployment
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stated:
+    """What is said of a running engine beside what it tells itself."""
+
+    flags: Mapping[str, str] = field(default_factory=dict)
+    """Of a deployment: ``model``, ``hardware``, ``engine``, ``kv_cache_dtype`` …"""
+    launch: str | None = None
+    """The command that started it."""
+    model_name: str | None = None
+    """What requests call the model."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Serving:
+    """A running engine, ready to be driven."""
+
+    server: Endpoint
+    address: str
+    deployment: Deployment
+    dialect: Dialect
+    model: str
+    """What requests call the model."""
+    room: Room
+    warnings: tuple[Message, ...] = ()

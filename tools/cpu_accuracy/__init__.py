@@ -1,0 +1,1 @@
+"""How well `breakeven calibrate --url` predicts real engines on this machine at points that were in no fit: docs/theory/cpu-accuracy.md."""
