@@ -179,9 +179,17 @@ def _first_token(seen: Deployment, evidence: Evidence, factor: float) -> float:
 
 def as_told(d: Deployment, evidence: Evidence) -> Deployment:
     """The deployment with the settings that the engine told, whatever a file or a flag makes of them."""
-    said = {name: FIELDS[name](value, f"evidence: {name}") for name, value in evidence.told.settings.items() if name in FIELDS}
-    other: dict[str, Any] = {name: value for name, value in said.items() if name != "name" and value != getattr(d.engine, name)}
+    said = {name: _read(name, value) for name, value in evidence.told.settings.items() if name in FIELDS and name != "name"}
+    other: dict[str, Any] = {name: value[0] for name, value in said.items() if value and value[0] != getattr(d.engine, name)}
     return replace(d, engine=replace(d.engine, **other)) if other else d
+
+
+def _read(name: str, value: object) -> tuple[object, ...]:
+    """A setting as it was told; nothing where it cannot be read, which is refused where it is taken."""
+    try:
+        return (FIELDS[name](value, f"engine.{name}"),)
+    except InputError:
+        return ()
 
 
 def differing(d: Deployment, evidence: Evidence) -> Iterator[str]:
@@ -192,7 +200,7 @@ def differing(d: Deployment, evidence: Evidence) -> Iterator[str]:
     if told.version and not same_version(told.version, d.engine.version):
         yield "engine.version"
     for name, value in told.settings.items():
-        if name in FIELDS and name not in POOL_ONLY and FIELDS[name](value, f"evidence: {name}") != getattr(d.engine, name):
+        if name in FIELDS and name not in POOL_ONLY and _read(name, value) != (getattr(d.engine, name),):
             yield f"engine.{name}"
     if _drafts_otherwise(d, evidence):
         yield "engine.speculative"

@@ -27,7 +27,7 @@ def busy_and_quiet(times: np.ndarray) -> np.ndarray:
 
 
 def day(**told: Any) -> list[Kept]:
-    kept = engine(start=BASE, end=BASE + DAY, **{"rate": busy_and_quiet, **told})
+    kept = engine(**{"start": BASE, "end": BASE + DAY, "rate": busy_and_quiet, **told})
     tokens = next(s for s in kept if s.labels["__name__"] == "vllm:generation_tokens_total")
     requests = tokens.values / OUTPUT
 
@@ -85,6 +85,45 @@ def test_windows_in_a_gap_are_not_observed_and_do_not_count_as_quiet() -> None:
     assert evidence.windows is not None and min(evidence.windows.observed) == 0.0
     found = arrival_rates_of_windows(evidence.windows)
     assert found is None or min(found.factors) > 0.9
+
+
+def without(kept: list[Kept], begin: float, end: float, anew: bool) -> list[Kept]:
+    """The same without readings for a while, after which the engine went on, or began anew."""
+    found = []
+    for one in kept:
+        keep = (one.times < begin) | (one.times >= end)
+        values = one.values.copy()
+        if anew and one.labels["__name__"].endswith(("_total", "_sum", "_count")):
+            values[one.times >= end] -= values[np.argmax(one.times >= end)]
+        found.append(replace(one, times=one.times[keep], values=values[keep]))
+    return found
+
+
+def steady(times: np.ndarray) -> np.ndarray:
+    return np.full(len(times), 4.0)
+
+
+def test_an_engine_that_went_on_behind_a_gap_was_running_and_one_that_began_anew_was_not_observed() -> None:
+    gap = (BASE + 20_000.0, BASE + 41_600.0)
+    went_on, anew = (observed(without(day(rate=steady), *gap, begun_anew)) for begun_anew in (False, True))
+    assert went_on.seconds == pytest.approx(DAY, rel=1e-3)
+    assert anew.seconds == pytest.approx(DAY - 21_600.0, rel=1e-3)
+    for evidence in (went_on, anew):
+        assert evidence.figures["request_rate_per_s"].value == pytest.approx(4.0, rel=1e-3)
+        assert evidence.figures["running"].value == pytest.approx(40.0, rel=1e-3)
+        assert any(one.key == "history.gaps" for one in evidence.warnings)
+
+
+def test_pods_that_came_in_anothers_place_are_no_more_replicas() -> None:
+    kept = [
+        series
+        for replica in range(2)
+        for turn in range(3)
+        for begin in [BASE + turn * DAY / 3]
+        for series in day(start=begin, end=begin + DAY / 3, pod=f"vllm-{replica}-{turn}", instance=f"10.0.{turn}.{replica}:8000")
+    ]
+    evidence = observed(kept)
+    assert evidence.replicas == 2
 
 
 def test_the_rates_of_windows_are_those_of_a_trace_of_the_same_day() -> None:
