@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from time import time_ns
 
@@ -23,6 +23,15 @@ from breakeven.spec.calibration_file import CalibrationFile, Sent
 from breakeven.spec.deployment import Deployment
 
 OUR_FILE = "calibration"
+FAULTS: Mapping[str, str] = {
+    "unreachable": "drive_unreachable",
+    "status": "drive_status",
+    "empty": "drive_empty",
+    "cut": "drive_cut",
+    "silent": "drive_silent",
+    "not_understood": "drive_not_understood",
+}
+"""How a request ended, and the sentence of it."""
 
 
 def calibrated_on(found: Serving, plan: Plan, *, progress: Progress | None = None) -> Calibrated:
@@ -88,7 +97,7 @@ def _check(tour: Tour, server: str) -> None:
     if tour.ended != "failed":
         return
     failed = next(one for visited in tour.visited if (one := visited.driven.failed) is not None)
-    key = f"drive_{failed.end}"
+    key = FAULTS[failed.end]
     values = {"server": server, "sent": tour.requests, "tokens": failed.output_tokens, "asked": failed.asked_tokens}
     raise (InputError if _ours(failed) else UnreachableError)(key, status=failed.status, **values)
 
