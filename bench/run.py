@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
+import scrape
 import stored
 import traffic
 from figure import ROOT, SHARED, Figure, at_least, at_most, best_of, breakeven, table
@@ -135,6 +136,7 @@ BENCHES: dict[str, Callable[[], Figure | list[Figure]]] = {
     "trace": measure_trace,
     "backtest": measure_backtest,
     "calibrate": measure_calibrate,
+    **scrape.BENCHES,
 }
 
 

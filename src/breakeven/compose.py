@@ -15,6 +15,7 @@ from breakeven import document as d
 from breakeven import support
 from breakeven.lever import versions
 from breakeven.messages import Message, say, text
+from breakeven.observed_document import Observed
 from breakeven.phrasing import (
     DOES_NOT_FIT,
     asked,
@@ -341,9 +342,9 @@ def compose(advice: a.Advice, language: Language = "en") -> d.Document:
     )
 
 
-def _observed(advice: a.Advice, language: Language) -> d.Observed | UnsetType:
+def _observed(advice: a.Advice, language: Language) -> Observed | UnsetType:
     found = advice.deployment.observed
-    return UNSET if found is None else d.Observed(**plain(found, language), sentence=observed_sentence(advice, found, language))
+    return UNSET if found is None else Observed(**plain(found, language), sentence=observed_sentence(advice, found, language))
 
 
 def _deployment(deployment: Deployment, language: Language) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from breakeven.advice import Axis, LimitedBy, Verdict
 from breakeven.backtest_document import BACKTEST_SCHEMA, BacktestDocument
 from breakeven.calibrate_document import CALIBRATE_SCHEMA, CalibrateDocument
 from breakeven.catalog_document import CATALOG_SCHEMA, CatalogDocument
+from breakeven.observed_document import Observed
 from breakeven.profile_document import PROFILE_SCHEMA, ProfileDocument
 from breakeven.simulate_document import SIMULATION_SCHEMA, SimulationDocument
 from breakeven.spec.evidence import EVIDENCE_SCHEMA, Evidence
@@ -102,29 +103,6 @@ class OperatingPoint(Struct, frozen=True, kw_only=True):
     sentence: str
     batch_over_time: BatchOverTime | UnsetType = UNSET
     """Absent where the rate does not vary."""
-
-
-class Observed(Struct, frozen=True, kw_only=True):
-    """What was measured while it ran: of one replica, rates of all that was observed. Beside ``operating_point``, which is predicted."""
-
-    target: str
-    start: str
-    end: str
-    seconds: float
-    effective_batch: float | None
-    tpot_s: float | None
-    ttft_s: float | None
-    step_s: float | None
-    request_rate_per_s: float | None
-    output_tokens_per_s: float | None
-    mbu: float | None
-    model_tpot_s: float | None
-    """What the model says of the measured load without this measurement."""
-    differs: list[str]
-    """Settings in force that it did not run with."""
-    corrects: bool
-    """Whether its times stand over the model's."""
-    sentence: str
 
 
 class Memory(Struct, frozen=True, kw_only=True):

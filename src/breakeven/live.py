@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from breakeven.calibration.calibrate import Calibrated
     from breakeven.driving.grid import Bounds
     from breakeven.driving.tour import Progress
+    from breakeven.observation.history import Asked
     from breakeven.observation.scrape import Target
     from breakeven.observation.timeline import Timeline
     from breakeven.observation.window import Heard
@@ -64,16 +65,43 @@ def targets_of(
 
 
 def told_of(targets: Sequence[Target], timeline: Timeline) -> Told:
-    """What the first server tells of itself beside its metrics."""
+    """What the first server that answered with an engine's metrics tells of itself beside them."""
     from breakeven.observation import told
 
-    return told.tell(targets[0].places[0], timeline)
+    of_engine = {one.source for one in timeline.series if not one.quantity.startswith("device_")}
+    first = next((one for one in targets if one.source in of_engine), targets[0])
+    return told.tell(first.places[0], timeline)
 
 
-def evidence_of(timeline: Timeline, told: Told, targets: Sequence[Target], deployment: Deployment | None = None) -> Evidence:
-    """What was read, as an operating point."""
+def history(url: str, asked: Asked, *, headers: Mapping[str, str] | None = None) -> tuple[Timeline, str]:
+    """What a Prometheus server kept of running engines, and the server's address as it may be shown."""
+    from breakeven.endpoint import Endpoint
+    from breakeven.observation import history as stored
+    from breakeven.observation.prometheus import LONGEST_ANSWER_S, Server
+
+    server = Server(endpoint=Endpoint(url=url, headers=headers or {}, timeout_s=LONGEST_ANSWER_S))
+    return stored.read(server, asked), server.name
+
+
+def observe_history(url: str, asked: Asked, *, headers: Mapping[str, str] | None = None, deployment: Deployment | None = None) -> Evidence:
+    """The same as :func:`observe` from what a Prometheus server kept."""
+    timeline, server = history(url, asked, headers=headers)
+    return evidence_of(timeline, told_in(timeline), server, deployment)
+
+
+def told_in(timeline: Timeline) -> Told:
+    """What the metrics alone tell of the engine."""
+    from breakeven.observation import told
+
+    return told.told_in(timeline)
+
+
+def evidence_of(timeline: Timeline, told: Told, targets: Sequence[Target] | str, deployment: Deployment | None = None) -> Evidence:
+    """What was read, as an operating point: of servers, or of the history that an address has."""
     from breakeven.observation import summary
 
+    if isinstance(targets, str):
+        return summary.summarised(timeline, told, target=targets, source="history", deployment=deployment)
     target = ", ".join(one.source for one in targets)
     return summary.summarised(timeline, told, target=target, source="live", deployment=deployment)
 
@@ -93,16 +121,22 @@ def described(deployed: Mapping[str, Any]) -> Deployment | None:
     return None
 
 
-def with_ledgers(evidence: Evidence, timeline: Timeline, targets: Sequence[Target], deployed: Mapping[str, Any]) -> Evidence:
+def with_ledgers(evidence: Evidence, timeline: Timeline, targets: Sequence[Target] | str, deployed: Mapping[str, Any]) -> Evidence:
     """The evidence with what the ledgers make of it, the deployment completed by what was observed; or why they could not."""
     from breakeven import api
-    from breakeven.observation.summary import said
+    from breakeven.observation.cautions import said
 
-    try:
-        deployment, _ = api.load(**deployed, evidence=evidence)
-    except InputError as error:
-        return replace(evidence, warnings=(*evidence.warnings, said(error.message)))
-    return evidence_of(timeline, evidence.told, targets, deployment)
+    # The ledgers ask for batch and context alone, which are measured even where no request has ended yet.
+    pinned = {**deployed["flags"], **PINNED}
+    failed: InputError | None = None
+    for flags in (deployed["flags"], pinned):
+        try:
+            deployment, _ = api.load(**{**deployed, "flags": flags, "evidence": evidence})
+        except InputError as error:
+            failed = failed or error
+        else:
+            return evidence_of(timeline, evidence.told, targets, deployment)
+    return evidence if failed is None else replace(evidence, warnings=(*evidence.warnings, said(failed.message)))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -78,7 +78,8 @@ class View:
 
             # On stderr, so that stdout has the final result alone; and gone at the end, so that the terminal is as it was.
             console = Console(stderr=True, highlight=False)
-            self._live = self._stack.enter_context(Live(console=console, auto_refresh=False, transient=True, vertical_overflow="crop"))
+            view = Live(console=console, auto_refresh=False, transient=True, vertical_overflow="crop")
+            self._live = None if console.is_dumb_terminal else self._stack.enter_context(view)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
@@ -101,7 +102,8 @@ class View:
         from breakeven.renderers import terminal
 
         page = terminal.render(self._compose(evidence), width=get_terminal_size((100, 24)).columns, colour=wants_colour(True))
-        return f"{page}{say('observe.view_end', self._language, last=LAST_S)}"
+        # First, for what a low window cuts off is the end.
+        return f"{say('observe.view_of', self._language, last=LAST_S)}\n{page}"
 
     def _line(self, evidence: Evidence) -> str:
         known = [self._figure(name, evidence) for name in FIGURES if name in evidence.figures]

@@ -42,5 +42,11 @@ def _pool(resolved: Resolved) -> Pool | None:
     """The cache as the running engine tells it, else as its start-up log does."""
     told = None if resolved.evidence is None else resolved.evidence.told
     if told is not None and told.kv_tokens is not None:
-        return Pool(tokens=told.kv_tokens, pages_unified=told.engine == "vllm", local=told.kv_tokens_local, words="evidence")
+        return Pool(
+            tokens=told.kv_tokens,
+            pages_unified=told.engine == "vllm",
+            local=told.kv_tokens_local,
+            impossible="evidence_pool_impossible",
+            larger="warning.evidence_pool_larger",
+        )
     return pool_of(resolved.log)

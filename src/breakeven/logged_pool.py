@@ -29,8 +29,9 @@ class Pool:
     """Whether the tokens are counted in pages that all groups of layers share the size of (vLLM)."""
     local: bool = False
     """Whether the tokens are those of one device, which context parallelism multiplies."""
-    words: str = "log"
-    """Who told it: ``log`` or ``evidence``."""
+    impossible: str = "log_pool_impossible"
+    larger: str = "warning.log_pool_larger"
+    """What is said of one that no device has room for, and of one that this model leaves no room for."""
 
 
 def pool_of(log: StartupLog | None) -> Pool | None:
@@ -57,7 +58,7 @@ def with_measured_pool(d: Deployment, pool: Pool | None) -> tuple[Deployment, tu
     wanted = _pool_bytes(bare, s, empty, pool)
     device = d.hardware.device
     if wanted > device.capacity_bytes:
-        raise InputError(f"{pool.words}_pool_impossible", log=wanted, capacity=device.capacity_bytes, device=device.title)
+        raise InputError(pool.impossible, log=wanted, capacity=device.capacity_bytes, device=device.title)
     if _told(d, pool) and room(d, s, 0.0).pool_tokens >= pool.tokens:
         return d, told
     # Half a token is left so that rounding down to whole blocks keeps the last one.
@@ -105,6 +106,6 @@ def _pool_bytes(d: Deployment, s: Shard, empty: Room, pool: Pool) -> float:
 
 def _too_large(wanted: float, empty: Room, pool: Pool) -> Message:
     return Message(
-        f"warning.{pool.words}_pool_larger",
+        pool.larger,
         {"log": wanted, "ledger": empty.pool_bytes, "more": wanted - empty.pool_bytes},
     )

@@ -19,12 +19,12 @@ LONG_ENOUGH = 10.0
 
 def compose(evidence: Evidence, language: Language = "en") -> ObserveDocument:
     """The document of an observation."""
-    parts = (_batch, _step, _work, _cache, _drafts, _ledgers, _latencies)
+    parts = (_batch, _step, _work, _cache, _drafts, _ledgers, _latencies, _told)
     failed = {one.key.partition("warn_")[2] for one in evidence.warnings}
     return ObserveDocument(
         language=language,
         evidence=evidence,
-        headline=words.headline_words(evidence, _title(evidence), language),
+        headline=words.headline_words(evidence, _title(evidence, language), language),
         basis=words.basis_words(evidence, language),
         parts=[part for make in parts if (part := make(evidence, language)).lines or part.rows or part.bars],
         checks=[_check(one, failed, language) for one in evidence.checks],
@@ -34,8 +34,16 @@ def compose(evidence: Evidence, language: Language = "en") -> ObserveDocument:
     )
 
 
-def _title(evidence: Evidence) -> str:
-    title = engine_title(evidence.told.engine)
+def _told(evidence: Evidence, language: Language) -> ObservePart:
+    """What the engine says of itself; what it was asked and did not tell on request."""
+    lines = words.told_lines(evidence.told, language)
+    silent = words.silent_lines(evidence.told, language)
+    short = [words.joined(lines)] if lines else [say("observed.told_nothing", language)] if silent else []
+    return ObservePart(title=say("observed.part_told", language), lines=short, full=[*lines, *silent])
+
+
+def _title(evidence: Evidence, language: Language) -> str:
+    title = engine_title(evidence.told.engine) if evidence.told.engine else say("observed.no_engine", language)
     return f"{title} {evidence.told.version}" if evidence.told.version else title
 
 
@@ -91,7 +99,9 @@ def _rates(evidence: Evidence, language: Language) -> Iterator[str]:
     output, read, computed = (found.get(f"{name}_tokens_per_s") for name in ("output", "input", "computed"))
     if output is None:
         return
-    if read is None:
+    if read is None and computed is not None:
+        yield say("observed.output_and_computed", language, output=output, computed=computed)
+    elif read is None:
         yield say("observed.output_rate", language, output=output)
     elif computed is None:
         yield say("observed.both_rates", language, output=output, input=read)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import numpy as np
 
 from breakeven.messages import Message, catalogue, say, text
-from breakeven.spec.evidence import Evidence, Figure, Levels, Quantiles, Said
+from breakeven.spec.evidence import Evidence, Figure, Levels, Quantiles, Said, Told
 from breakeven.units import number_text, percent_text, time_text
 
 BARS = "▁▂▃▄▅▆▇█"
@@ -142,3 +142,26 @@ def said_words(one: Said, language: str) -> str:
     told = text(Message(one.key, {**one.values, **named}), language)
     quantities = one.values.get("quantities")
     return told if quantities is None else say("observed.untold", language, quantities=quantities, instead=told)
+
+
+def joined(lines: Sequence[str]) -> str:
+    """Short lines as one."""
+    return " · ".join(lines)
+
+
+def told_lines(told: Told, language: str) -> list[str]:
+    """Each thing that the engine tells, and where."""
+    values: dict[str, object] = {"model": told.model, "version": told.version, **told.settings, "kv_tokens": told.kv_tokens}
+    values |= {f"speculative.{name}": value for name, value in told.speculative.items()}
+    values |= {"device": told.device, "devices": told.devices or told.devices_seen}
+    said = {name: value for name, value in values.items() if value not in (None, "")}
+    return [_told_line(name, value, told.sources.get(name, ""), language) for name, value in said.items()]
+
+
+def _told_line(name: str, value: object, source: str, language: str) -> str:
+    return say("observed.told_line" if source else "observed.told_line_alone", language, name=name, value=value, source=source)
+
+
+def silent_lines(told: Told, language: str) -> list[str]:
+    """What was asked and told nothing, each with why."""
+    return [say("observed.told_silent", language, where=where, why=said_words(why, language)) for where, why in told.silent.items()]

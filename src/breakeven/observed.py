@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from breakeven import catalog
+from breakeven.corrected import UNSTATED
 from breakeven.draws import MEDIAN
 from breakeven.errors import InputError
 from breakeven.evaluator import Noise, evaluate
@@ -29,9 +30,9 @@ from breakeven.spec.deployment import Deployment
 from breakeven.spec.engine import same_version
 from breakeven.spec.evidence import Evidence
 from breakeven.spec.observed import Observed
-from breakeven.spec.workload import Workload
+from breakeven.spec.workload import ARRIVALS, Workload
 from breakeven.statement import ledgers
-from breakeven.stats import Array
+from breakeven.stats import Array, median
 
 FAR = 3.0
 """Times the model's: beyond it another model, device or load is likelier than a slow engine."""
@@ -74,11 +75,11 @@ def _plain(d: Deployment) -> Deployment:
 
 def _seen(plain: Deployment, evidence: Evidence) -> Deployment | None:
     """The deployment under the load that was measured; None where the observation does not tell it."""
-    found = workload_of(workload_table(evidence), None).workload
-    needed = (found.input_tokens, found.output_tokens)
-    if None in needed or (found.request_rate is None and found.concurrency is None):
+    found, asked = workload_of(workload_table(evidence), None).workload, plain.workload
+    lengths = {name: getattr(found, name) or getattr(asked, name) for name in ("input_tokens", "output_tokens")}
+    if (None in lengths.values() and found.context_tokens is None) or all(getattr(found, name) is None for name in ARRIVALS):
         return None
-    return replace(plain, workload=replace(found, acceptance=found.acceptance or plain.workload.acceptance, task=plain.workload.task))
+    return replace(plain, workload=replace(found, **lengths, acceptance=found.acceptance or asked.acceptance, task=asked.task))
 
 
 def _point(d: Deployment, plain: Deployment, seen: Deployment | None, evidence: Evidence, differs: tuple[str, ...]) -> Observed:
@@ -97,7 +98,7 @@ def _point(d: Deployment, plain: Deployment, seen: Deployment | None, evidence: 
         step_s=step,
         request_rate_per_s=_in_window(evidence, "request_rate_per_s"),
         output_tokens_per_s=_in_window(evidence, "output_tokens_per_s"),
-        mbu=None if batch is None or not tpot else _mbu(as_told(plain, evidence), evidence, batch, tpot, step),
+        mbu=None if batch is None or not tpot else _mbu(as_told(seen or plain, evidence), evidence, batch, tpot, step),
         model_tpot_s=None if model is None or not model.fits else float(np.median(model.tpot_s)),
         differs=differs,
     )
@@ -112,12 +113,12 @@ def _in_window(evidence: Evidence, name: str) -> float | None:
 def _mbu(plain: Deployment, evidence: Evidence, batch: float, tpot_s: float, step_s: float | None) -> float | None:
     """MBU = bytes of a step at the measured batch/(measured step·bandwidth): the model's share, its step exchanged for the measured one."""
     context = value_of(evidence, "context_tokens")
+    w = plain.workload
     if context is None:
-        lengths = (value_of(evidence, "input_tokens"), value_of(evidence, "output_tokens"))
-        context = None if lengths[0] is None or lengths[1] is None else lengths[0] + lengths[1] / 2
-    if context is None:
-        return None
-    pinned = Workload(batch=max(batch, 1.0), context_tokens=context, acceptance=plain.workload.acceptance, task=plain.workload.task)
+        if w.input_tokens is None or w.output_tokens is None:
+            return None
+        context = float(np.median(median(w.input_tokens) + median(w.output_tokens) / 2))
+    pinned = Workload(batch=max(batch, 1.0), context_tokens=context, acceptance=w.acceptance, task=w.task)
     found = replace(plain, workload=pinned)
     point = evaluate(found)
     if not point.fits:
@@ -144,8 +145,9 @@ def _rows(d: Deployment, seen: Deployment, evidence: Evidence, factor: float) ->
     own = None if d.calibration is None else d.calibration.own
     formats = own.place.formats[:1] if own is not None else (d.engine.quantization or "",)
     devices = d.hardware.count / max(d.replicas, 1)
-    lengths = (value_of(evidence, "input_tokens") or 1.0, value_of(evidence, "output_tokens") or 1.0)
-    logs = np.log([[_load(seen, evidence), *lengths, devices]])
+    w = seen.workload
+    lengths = [float(np.median(median(value))) for value in (w.input_tokens, w.output_tokens) if value is not None]
+    logs = np.log([[_load(seen, evidence), *(lengths if len(lengths) == 2 else (UNSTATED, UNSTATED)), devices]])
     residuals: dict[Time, Array] = {"tpot": np.array([np.log(factor)]), "ttft": np.array([_first_token(seen, evidence, factor)])}
     version = (evidence.told.version or d.engine.version,)
     if own is None:
@@ -155,7 +157,9 @@ def _rows(d: Deployment, seen: Deployment, evidence: Evidence, factor: float) ->
 
 
 def _load(seen: Deployment, evidence: Evidence) -> float:
-    """Requests in flight of one replica: clients of a closed loop; of an open one those that decode, and one with its prompt."""
+    """Requests in flight of one replica: clients, a pinned batch; of an open loop those that decode, and one with its prompt."""
+    if seen.workload.batch is not None:
+        return float(np.median(median(seen.workload.batch)))
     if seen.workload.concurrency is not None:
         return max((in_flight(evidence) or 1.0) / seen.replicas, 1.0)
     batch = value_of(evidence, "effective_batch")
@@ -165,7 +169,7 @@ def _load(seen: Deployment, evidence: Evidence) -> float:
 def _first_token(seen: Deployment, evidence: Evidence, factor: float) -> float:
     """ln of the measured TTFT over the model's; NaN where the engine's measure is another, or it was full: then it is its queue."""
     latency, measured = evidence.latencies.get("ttft"), _in_window(evidence, "ttft_s")
-    if not measured or latency is None or latency.count <= 0 or seen.workload.concurrency is not None:
+    if not measured or latency is None or latency.count <= 0 or seen.workload.request_rate is None:
         return float("nan")
     point = evaluate(seen, noise=Noise(step=factor, prefill=factor))
     if point.ttft_s is None or not np.all(np.isfinite(point.ttft_s)):

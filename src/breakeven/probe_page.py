@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from shlex import quote
 
 from rich.console import RenderableType
 
@@ -64,10 +65,9 @@ def _cells(one: ProbeFigure, document: ProbeDocument) -> list[str]:
 def _entry(document: ProbeDocument, verbose: bool) -> Iterator[RenderableType]:
     language = document.language
     if document.written is not None:
+        command = f"breakeven advise --model … --catalog {quote(document.folder or '.')} --hardware {quote(document.name or '')}"
         yield glued(say("probe.written", language, path=document.written))
-        yield indented(
-            glued(folded(f"breakeven advise --model … --catalog {document.folder} --hardware {document.name}", WIDTH), style=DIM)
-        )
+        yield indented(glued(folded(command, WIDTH), style=DIM))
     elif document.compared_with is None:
         yield glued(say("probe.to_write", language))
     if verbose:

@@ -9,6 +9,7 @@ import pytest
 
 from breakeven.adapter import QUANTITIES, Adapter, Alias, meaning
 from breakeven.catalog import names as catalogue_names
+from breakeven.exposition import table
 from breakeven.exposition.gathered import Reading
 from breakeven.exposition.page import Page, by_quantity, read
 from breakeven.exposition.places import adapter, families, places, sample_names
@@ -236,6 +237,7 @@ def test_all_forms_of_acceptance_say_the_same_of_one_run() -> None:
     new, old = page("trtllm/2026.txt"), page("vllm/0.6-v0.txt")
     counted = [one.value for one in sorted(by_quantity(new)["accepted_at"], key=lambda one: one.split)]
     assert sum(counted) == value(new, "accepted_tokens") == 360
+    assert value(new, "drafts") == 200 and value(new, "draft_tokens") == 600
     rounds = value(old, "emitted_tokens") - value(old, "accepted_tokens")
     assert value(old, "drafts") == rounds == 200
     length = 1 + value(old, "accepted_tokens") / rounds
@@ -291,6 +293,17 @@ def test_real_pages_of_both_engines_are_read_whole(shared: Path) -> None:
         assert {"running", "waiting", "output_tokens", "steps", "prompt_tokens_cached"} <= set(by_quantity(found))
 
 
+def test_a_share_below_nothing_is_how_an_engine_says_that_it_has_none() -> None:
+    off = read(b"vllm:num_requests_running 1\nvllm:gpu_prefix_cache_hit_rate -1.0\n")
+    assert "hit_rate_gauge" not in by_quantity(off) and value(page("vllm/0.6-v0.txt"), "hit_rate_gauge") == 0.3
+
+
+def test_passes_and_tokens_of_a_step_tell_the_batch_where_no_histogram_does() -> None:
+    sglang, tgi = page("sglang/2026.txt"), page("tgi/3.txt")
+    assert value(sglang, "steps") == 126 and value(sglang, "decode_tokens") / value(sglang, "steps") == pytest.approx(880 / 126)
+    assert value(tgi, "busy_sequence_steps") + value(tgi, "accepted_tokens") == value(tgi, "output_tokens") == 900
+
+
 def test_ray_and_underscores_are_other_ways_to_write_the_same() -> None:
     assert value(page("vllm/0.12-ray.txt"), "output_tokens") == 900
     assert value(page("sglang/older-underscores.txt"), "running") == 7
@@ -306,3 +319,8 @@ def test_a_device_beside_an_engine_is_read_with_it() -> None:
     assert (both.engine, both.role) == ("vllm", "engine")
     assert ("device_dram_active", "n1/0", "DCGM_FI_PROF_DRAM_ACTIVE") in readings(both)
     assert [isinstance(one, Reading) for one in both.readings]
+
+
+def test_the_page_of_all_names_is_as_the_adapters_are(root: Path) -> None:
+    assert (root / "docs/reference/metrics.md").read_text(encoding="utf-8") == table.page()
+    assert "计数有误" in table.page("zh")

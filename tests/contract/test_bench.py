@@ -15,6 +15,7 @@ BENCH = Path(__file__).resolve().parents[2] / "bench"
 sys.path.insert(0, str(BENCH))
 
 import rivals  # noqa: E402
+import scrape as scraping  # noqa: E402
 import traffic  # noqa: E402
 import work  # noqa: E402
 
@@ -71,3 +72,14 @@ def test_the_table_of_rivals_says_requests_a_second_and_their_ratio() -> None:
         rival="vidur", version="0.0.26", work="some", requests=100, rival_s=2.0, our_s=0.001, ratio=2000.0, rival_says={}, we_say={}
     )
     assert "| vidur 0.0.26 | some | 100 | 2.000 | 0.0010 | 50 | 100,000 | 2,000 |" in rivals.table([row])
+
+
+def test_the_page_that_is_timed_has_the_lines_of_interest_that_are_said() -> None:
+    from breakeven.observation import page as pages
+
+    body = scraping.page()
+    found = pages.read(body, "text/plain; version=0.0.4")
+    assert body.count(b"\n") == scraping.LINES
+    assert body.count(b"vllm:") == scraping.OF_INTEREST == len(found.readings)
+    figure = scraping.measure_scrape()
+    assert figure.limit == 60.0 and figure.value > 0.0

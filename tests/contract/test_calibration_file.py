@@ -14,6 +14,7 @@ from breakeven import api
 from breakeven.calibration.document import written
 from breakeven.efficiencies import prior_values
 from breakeven.errors import InputError
+from breakeven.messages import text
 from breakeven.origin.calibration_file import parse_calibration, read_calibration
 from breakeven.spec.calibration_file import CALIBRATION_SCHEMA, CalibrationFile, Curve, FileRead, Made, Measured, Parameter
 
@@ -150,10 +151,33 @@ def test_a_calibration_of_another_device_or_engine_is_refused(tmp_path, flags, k
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize(("version", "told"), [("0.11", False), ("0.11.2", False), ("0.14", True)])
-def test_another_version_is_said(tmp_path, version, told) -> None:
-    _, warnings = load(saved(tmp_path), engine_version=version)
-    assert ("warning.calibration_other_version" in [w.key for w in warnings]) is told
+@pytest.mark.parametrize(("version", "told"), [("0.11", False), ("0.11.2", False), ("0.11.2+cu128", False), ("0.14", True)])
+def test_what_was_made_on_another_version_has_expired_and_says_so_in_a_line(tmp_path, version, told) -> None:
+    d, warnings = load(saved(tmp_path), engine_version=version)
+    found = [w for w in warnings if w.key == "warning.calibration_expired"]
+    assert (len(found) == 1) is told and (d.calibration is None) is told
+    assert all("breakeven calibrate" in text(w) and version in text(w) and "\n" not in text(w) for w in found)
+
+
+def test_an_expired_calibration_leaves_the_intervals_of_the_family(tmp_path) -> None:
+    (old, _), (bare, _) = load(saved(tmp_path), engine_version="0.14"), load(None, engine_version="0.14")
+    assert api.evaluate(old).step_s == api.evaluate(bare).step_s
+    assert api.evaluate(old).efficiencies.tpot_between == api.evaluate(bare).efficiencies.tpot_between
+
+
+def test_a_version_that_nobody_stated_lets_nothing_expire(tmp_path) -> None:
+    document = replace(WHOLE, curves=tuple(replace(c, version="0.99") for c in WHOLE.curves), deployments=(replace(OWN, version="0.99"),))
+    flags = {"model": "llama-3.1-8b", "hardware": "h100-sxm", "batch": 4, "context": 1000, "calibration": saved(tmp_path, document)}
+    d, warnings = api.load(flags=flags)
+    assert d.calibration is not None and "warning.calibration_other_version" in [w.key for w in warnings]
+
+
+def test_of_two_versions_only_the_other_s_rows_expire(tmp_path) -> None:
+    document = replace(WHOLE, deployments=(OWN, replace(OWN, version="0.14", rows=3)))
+    d, warnings = load(saved(tmp_path, document), engine_version="0.14")
+    assert d.calibration is not None and d.calibration.curves == () and d.calibration.values
+    assert d.calibration.basis is not None and d.calibration.basis.own_rows == 3
+    assert "warning.calibration_expired_partly" in [w.key for w in warnings]
 
 
 def test_curves_of_another_spread_are_said_not_to_be_used(tmp_path) -> None:

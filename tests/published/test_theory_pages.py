@@ -39,6 +39,15 @@ FORMULAS = (
     "reuse.hit_rates",
     "reuse.identity",
     "reuse.sampling",
+    "observation.increases",
+    "observation.histograms",
+    "observation.gauges",
+    "observation.rounds",
+    "observation.batches",
+    "observation.lengths",
+    "observation.drafting",
+    "observation.utilisation",
+    "observation.little",
     "traffic.ceiling",
     "traffic.left_over",
 )
@@ -85,6 +94,7 @@ def test_every_formula_is_on_a_page(root: Path, module: str) -> None:
         "replay",
         "traffic",
         "reuse",
+        "observation",
     ],
 )
 def test_a_page_gives_source_and_place(root: Path, heading: str) -> None:

@@ -1,7 +1,8 @@
 """Set up what the tests of running engines need, under ``build/live``: each engine in an environment of its own, and a real model's files.
 
-``PYTHONPATH=tools python tools/live/set_up.py [llama] [vllm]``. llama.cpp's server has to be there; vLLM is left out, with the reason,
-where there is no room for it or it does not install. ``build/live/engines.json`` says what there is.
+``PYTHONPATH=tools python tools/live/set_up.py [llama] [vllm] [prometheus]``. llama.cpp's server has to be there;
+vLLM and Prometheus are left out, with the reason, where there is no room for them or they cannot be had.
+``build/live/engines.json`` says what there is.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ VLLM_NEEDS_BYTES = 8e9
 
 
 def main() -> None:
-    wanted = sys.argv[1:] or ["llama", "vllm"]
+    wanted = sys.argv[1:] or list(SETTERS)
     BUILD.mkdir(parents=True, exist_ok=True)
     held: dict[str, dict[str, str]] = {"models": {"folder": str(models())}}
     for name in wanted:
@@ -107,7 +108,13 @@ def snapshot() -> Path:
     return folder
 
 
-SETTERS: dict[str, Callable[[], dict[str, str]]] = {"llama": llama, "vllm": vllm}
+def prometheus() -> dict[str, str]:
+    from live.prometheus import set_up
+
+    return set_up(BUILD)
+
+
+SETTERS: dict[str, Callable[[], dict[str, str]]] = {"llama": llama, "vllm": vllm, "prometheus": prometheus}
 
 
 if __name__ == "__main__":

@@ -23,9 +23,9 @@ ADAPTER = Adapter(
         "decode_seconds": (Alias(family="llamacpp:tokens_predicted_seconds", sense="seconds_of_slots"),),
         "steps": (Alias(family="llamacpp:n_decode", sense="steps_llamacpp"),),
         "busy_per_step": (Alias(family="llamacpp:n_busy_slots_per_decode", sense="busy_slots_lifetime"),),
-        "drafts": (Alias(family="llamacpp:spec_decode_num_drafts", sense="drafts_of_sequences"),),
-        "draft_tokens": (Alias(family="llamacpp:spec_decode_num_draft_tokens", sense="draft_chain"),),
-        "accepted_tokens": (Alias(family="llamacpp:spec_decode_num_accepted_tokens", sense="accepted_no_bonus"),),
+        "drafts": (Alias(family="llamacpp:spec_decode_num_drafts", sense="drafts_at_end"),),
+        "draft_tokens": (Alias(family="llamacpp:spec_decode_num_draft_tokens", sense="drafted_at_end"),),
+        "accepted_tokens": (Alias(family="llamacpp:spec_decode_num_accepted_tokens", sense="accepted_at_end"),),
         "accepted_at": (Alias(family="llamacpp:spec_decode_num_accepted_tokens_per_pos", split="position", sense="accepted_cumulative"),),
     },
     not_exposed=(

@@ -47,6 +47,9 @@ ADAPTER = Adapter(
         "requests_finished": (Alias(family="sglang:num_requests", sense="finished_all"),),
         "requests_failed": (Alias(family="sglang:num_aborted_requests", sense="failed_abort_error"),),
         "preemptions": (Alias(family="sglang:num_retracted_requests", where=ALL, sense="retracted"),),
+        "steps": (
+            Alias(family="sglang:cuda_graph_passes", where={"mode": "decode_cuda_graph|decode_none", **ALL}, sense="steps_decode_only"),
+        ),
         "drafts": (Alias(family="sglang:spec_verify_calls", sense="drafts_at_end"),),
         "accept_length_gauge": (Alias(family="sglang:spec_accept_length", sense="accept_length_window"),),
         "accept_rate_gauge": (Alias(family="sglang:spec_accept_rate", sense="accept_rate_tree"),),
@@ -63,7 +66,6 @@ ADAPTER = Adapter(
     },
     not_exposed=(
         NotExposed(quantity="step_time", instead=Message("adapter.instead_step_time")),
-        NotExposed(quantity="steps", instead=Message("adapter.instead_sglang_log")),
         NotExposed(quantity="step_tokens", instead=Message("adapter.instead_sglang_log")),
         NotExposed(quantity="accepted_at", instead=Message("adapter.instead_sglang_positions")),
         NotExposed(quantity="tpot", instead=Message("adapter.instead_tpot_from_itl")),

@@ -5,6 +5,9 @@ from __future__ import annotations
 from breakeven.adapter import Adapter, Alias, NotExposed
 from breakeven.messages import Message
 
+DRAFTED, ACCEPTED = "trtllm_spec_decode_drafted_tokens", "trtllm_spec_decode_accepted_tokens"
+"""By position from 0 and counted as a request ends; those of the iterations come second, so that one source tells all of a ratio."""
+
 ADAPTER = Adapter(
     engine="trtllm",
     prefixes=("trtllm_", "trtllm:"),
@@ -34,22 +37,16 @@ ADAPTER = Adapter(
             Alias(family="trtllm_num_requests_completed", sense="finished_all"),
         ),
         "requests_failed": (Alias(family="trtllm_request_error", sense="failed_by_error"),),
+        "drafts": (Alias(family=DRAFTED, where={"token_position": "0"}, sense="drafts_at_end"),),
         "draft_tokens": (
+            Alias(family=DRAFTED, sense="drafted_at_end"),
             Alias(family="trtllm_spec_decode_num_draft_tokens", sense="draft_chain"),
-            Alias(family="trtllm_spec_decode_drafted_tokens", sense="draft_chain"),
         ),
         "accepted_tokens": (
+            Alias(family=ACCEPTED, sense="accepted_at_end"),
             Alias(family="trtllm_spec_decode_num_accepted_tokens", sense="accepted_no_bonus"),
-            Alias(family="trtllm_spec_decode_accepted_tokens", sense="accepted_no_bonus"),
         ),
-        "accepted_at": (
-            Alias(
-                family="trtllm_spec_decode_accepted_tokens",
-                where={"token_position": "*"},
-                split="token_position",
-                sense="accepted_cumulative",
-            ),
-        ),
+        "accepted_at": (Alias(family=ACCEPTED, where={"token_position": "*"}, split="token_position", sense="accepted_cumulative"),),
         "accept_length_gauge": (
             Alias(family="trtllm_spec_decode_acceptance_length", sense="accept_length_last_step"),
             Alias(family="trtllm_avg_decoded_tokens_per_iter", sense="accept_length_last_step"),
@@ -71,7 +68,6 @@ ADAPTER = Adapter(
         NotExposed(quantity="step_time", instead=Message("adapter.instead_trtllm_json")),
         NotExposed(quantity="steps", instead=Message("adapter.instead_trtllm_json")),
         NotExposed(quantity="step_tokens", instead=Message("adapter.instead_trtllm_json")),
-        NotExposed(quantity="drafts", instead=Message("adapter.instead_trtllm_json")),
         NotExposed(quantity="itl", instead=Message("adapter.instead_trtllm_tpot")),
         NotExposed(quantity="preemptions", instead=Message("adapter.instead_trtllm_paused")),
         NotExposed(quantity="decode_context_tokens", instead=Message("adapter.instead_context_of_lengths")),

@@ -87,7 +87,7 @@ def calibrate(paths: Sequence[Path], stated: Stated, *, ship: str | None = None)
     """A calibration of the rows of all files; ``ship`` is the name of the shipped calibration that it is to be."""
     rows = _read(paths, stated)
     if not rows.runs and not rows.pairs:
-        raise InputError("calibrate_no_rows", files=", ".join(path.name for path in paths), left_out=len(rows.left_out))
+        raise _none(paths, rows)
     return calibrated(rows, _command(paths, stated, ship), ship=ship)
 
 
@@ -123,6 +123,15 @@ def calibrated(rows: Rows, command: str, *, ship: str | None = None) -> Calibrat
         pairs=len(rows.pairs),
         notes=rows.notes,
     )
+
+
+def _none(paths: Sequence[Path], rows: Rows) -> InputError:
+    """No row at all, and what is wrong with the first."""
+    files = ", ".join(path.name for path in paths)
+    first = next(iter(rows.left_out), None)
+    if first is None:
+        return InputError("calibrate_no_rows", files=files, left_out=0)
+    return InputError("calibrate_no_rows_first", files=files, left_out=len(rows.left_out), where=first.where, reason=first.reason)
 
 
 def _fitted(rows: Rows, ship: str | None) -> tuple[Fitted, LeverFit | None]:

@@ -43,7 +43,8 @@ def _alike(d: Deployment) -> tuple[object, ...]:
     """What two deployments share that are evaluated in one call: all but the three numbers of their load."""
     e = d.engine
     split = (e.tensor_parallel_size, e.data_parallel_size, e.enable_expert_parallel)
-    return (d.model.name, d.hardware.device.name, d.hardware.count, e.name, is_eager(e), split, e.quantization, e.kv_cache_dtype)
+    hits = (e.enable_prefix_caching, d.workload.prefix_hit_rate)
+    return (d.model.name, d.hardware.device.name, d.hardware.count, e.name, is_eager(e), split, e.quantization, e.kv_cache_dtype, hits)
 
 
 def stacked(runs: Sequence[Run]) -> list[tuple[Array, Deployment]]:

@@ -40,7 +40,7 @@ def gathered(found: Iterable[Sample], name: str) -> tuple[tuple[Reading, ...], t
         (place, where, sample)
         for sample in found
         for place in places().get(sample.name, ())
-        if place.adapter == name
+        if place.adapter == name and not (sample.value < 0 and place.quantity in AVERAGED)  # vLLM V0: -1 where prefix caching is off
         if (where := key(place, sample.labels)) is not None
     ]
     best: dict[str, int] = {}

@@ -41,7 +41,7 @@ def kept(body: bytes, *, described: bool = False) -> Kept:
     """The lines of interest, by the name they begin with; with their metadata, each in its place, where asked for."""
     wanted, lines, dropped, too_long = _wanted(), [], 0, 0
     for line in body.split(b"\n"):
-        name = line.partition(b"{")[0].rstrip()
+        name = line.partition(b"{")[0].strip()
         if name not in wanted:
             name = name.partition(b" ")[0] if b" " in name else _name(line)
             if name not in wanted:

@@ -30,7 +30,7 @@ class Page:
     """What one page told."""
 
     engine: str
-    """Name in the catalogue of engines; empty where the page does not tell (a router, a device, NIM)."""
+    """Name in the catalogue of engines; empty where neither the page nor the user tells (a router, a device, NIM)."""
     role: Literal["engine", "router", "device"]
     adapter: str
     """File name in ``adapters/``."""
@@ -71,6 +71,7 @@ def read(body: bytes, content_type: str = "", engine: str | None = None, *, mode
     mine = [one for one in of_name if model is None or one.labels.get(label) in (model, None)]
     page = _page(name, mine, found, (*said(told, name), *_said_of_models(models, model)))
     beside = tuple(one for other in told if other != name and adapter(other).role == "device" for one in gathered(found.found, other)[0])
+    page = page if page.role == "device" else replace(page, engine=page.engine or engine or "")
     started = [one.value for one in found.found if one.name == STARTED]
     return replace(page, models=models, readings=page.readings + beside, started_s=max(started, default=None))
 

@@ -41,6 +41,8 @@ class Loop:
     tensor_parallel: int = 1
     pipeline_parallel: int = 1
     eager: bool = False
+    prefix_hit_rate: float | None = None
+    """Share of the prompt tokens that came from the prefix cache, where it is told."""
     date: str = ""
 
     @property

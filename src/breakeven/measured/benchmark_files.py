@@ -6,13 +6,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from itertools import groupby
+from math import inf
 from pathlib import Path
 
 from breakeven import registry
 from breakeven.errors import InputError
-from breakeven.measured.benchmark import Benchmark, Outcome, Record
+from breakeven.measured.benchmark import Benchmark, Loop, Outcome, Record, refused
 from breakeven.measured.benchmark_text import records_of
 from breakeven.measured.lines import LONGEST_PATH, read_text
+from breakeven.messages import Message
 from breakeven.origin.values import shown
 
 ENDINGS = (".json", ".jsonl", ".csv", ".yaml", ".yml", ".md", ".txt", ".gz")
@@ -68,13 +70,26 @@ def files_of(path: Path) -> list[Path]:
 
 def _outcomes(records: Iterable[Record]) -> Iterator[Outcome]:
     """Records of one tool together: some tell of a run only all in all."""
-    from breakeven.measured.benchmark import refused
-
     for name, together in groupby(records, key=_reader):
         if name is None:
             yield from (refused(record, "other_record") for record in together)
         else:
-            yield from readers()[name].read(tuple(together))
+            yield from map(_possible, readers()[name].read(tuple(together)))
+
+
+def _possible(outcome: Outcome) -> Outcome:
+    """Figures that are none, or none above 0, are refused whatever tool wrote them."""
+    one = outcome.measured
+    figures: tuple[float, ...]
+    if isinstance(one, Loop):
+        figures = (one.concurrency, one.input_tokens, one.output_tokens, one.tpot_s, one.ttft_s if one.ttft_s is not None else 1.0)
+    elif one is not None:
+        figures = (one.width, one.context_tokens, one.step_s)
+    else:
+        return outcome
+    if all(0.0 < value < inf for value in figures):
+        return outcome
+    return Outcome(where=outcome.where, id=outcome.id, refused=Message("bench.not_positive", {}))
 
 
 def _reader(record: Record) -> str | None:

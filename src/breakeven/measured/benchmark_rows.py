@@ -38,6 +38,8 @@ def rows_of(outcomes: Iterable[Outcome], stated: Stated) -> Rows:
         try:
             if outcome.refused is not None:
                 raise NotUnderstood(outcome.refused)
+            if outcome.measured is not None:
+                _check_named(outcome.measured, stated)
             if isinstance(outcome.measured, Loop):
                 runs.append(_run(outcome, outcome.measured, stated))
             elif outcome.measured is not None:
@@ -49,10 +51,23 @@ def rows_of(outcomes: Iterable[Outcome], stated: Stated) -> Rows:
     return Rows(runs=tuple(good), steps=tuple(steps), skipped=(*skipped, *lost), notes=tuple(notes))
 
 
+def _check_named(measured: Loop | Reading, stated: Stated) -> None:
+    """Refuse what nobody names, with the option that does."""
+    for option, told in (
+        ("--model", stated.model or measured.model),
+        ("--hardware", stated.device or measured.device),
+        ("--engine", stated.engine or measured.engine),
+    ):
+        if not told:
+            raise NotUnderstood(Message("bench.not_named", {"option": option}))
+
+
 def _run(outcome: Outcome, loop: Loop, stated: Stated) -> Run:
     d = deployment_of(replace(loop, device=stated.device or loop.device, engine=stated.engine or loop.engine), stated)
     load = Workload(input_tokens=loop.input_tokens, output_tokens=loop.output_tokens, concurrency=max(loop.concurrency, 1.0))
     d = replace(d, workload=load)
+    if loop.prefix_hit_rate is not None:
+        d = replace(d, engine=replace(d.engine, enable_prefix_caching=True), workload=replace(load, prefix_hit_rate=loop.prefix_hit_rate))
     try:
         check_deployment(d)
     except BreakevenError as error:

@@ -45,6 +45,7 @@ class Served:
     """Share of the drafted tokens that were accepted."""
     random_prompts: bool = False
     notes: tuple[Message, ...] = ()
+    prefix_hit_rate: float | None = None
     weights: str = ""
     cache: str = ""
     tensor_parallel: int = 1
@@ -76,6 +77,7 @@ def outcome(record: Record, run: Served) -> Outcome:
         tensor_parallel=run.tensor_parallel,
         pipeline_parallel=run.pipeline_parallel,
         eager=run.eager,
+        prefix_hit_rate=run.prefix_hit_rate,
         date=run.date,
     )
     return Outcome(where=record.where, id=name, measured=measured, notes=(*run.notes, *_notes(run, load)))

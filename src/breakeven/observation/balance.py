@@ -16,7 +16,8 @@ FULL = 2.0
 
 def shares(q: Quantities) -> dict[tuple[str, str], float]:
     """Mean sequences of each rank of each replica: by latencies, which see all, else by gauges."""
-    waited: dict[tuple[str, str], float] = defaultdict(float)
+    every = {(one.source, one.rank) for quantity in ("running", "itl") for one in q.series.get(quantity, ())}
+    waited: dict[tuple[str, str], float] = dict.fromkeys(every, 0.0)
     for rise in q.rises.get("itl", ()):
         if rise.series.part == "sum":
             times = q.read_at[rise.series.source]

@@ -1,4 +1,4 @@
-"""The devices of this machine as its own tools list them, or as a page of DCGM's exporter names them: names and how many."""
+"""The devices of this machine as its own tools list them, or as DCGM's exporter names them in labels: names and how many."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import re
 import shutil
 import subprocess
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from breakeven.spec.evidence import Said
@@ -19,8 +19,6 @@ LONGEST = 200
 NVIDIA = ("nvidia-smi", "--query-gpu=name,memory.total,memory.used", "--format=csv,noheader,nounits")
 AMD = ("rocm-smi", "--showproductname", "--showmeminfo", "vram", "--json")
 NAMES = ("Card Series", "Card series", "Card Model", "Device Name", "Card model")
-DCGM = re.compile(rb"^DCGM_FI_\w+\{([^}]*)\}", re.MULTILINE)
-LABEL = re.compile(rb'(\w+)="((?:[^"\\]|\\.)*)"')
 MOST_LINES = 4096
 
 
@@ -93,13 +91,9 @@ def _amd_name(card: Mapping[str, object]) -> str:
     return next((value.strip() for key in NAMES if isinstance(value := card.get(key), str) and not value.startswith("0x")), "")
 
 
-def of_dcgm(body: bytes) -> Found:
-    """The devices that a page of DCGM's exporter has series of, told apart by their UUID."""
-    found: dict[bytes, str] = {}
-    for match in DCGM.finditer(body):
-        labels = dict(LABEL.findall(match[1]))
-        if name := labels.get(b"modelName"):
-            found[labels.get(b"UUID") or labels.get(b"gpu") or b""] = name.decode("utf-8", errors="replace")
+def of_labels(labels: Iterable[Mapping[str, str]]) -> Found:
+    """The devices that series of DCGM's exporter name, told apart by their UUID or their place."""
+    found = {(one.get("Hostname"), one.get("UUID") or one.get("gpu")): one["modelName"] for one in labels if one.get("modelName")}
     return _counted([*found.values()], "DCGM")
 
 

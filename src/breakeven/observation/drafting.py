@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from breakeven.observation import batches
+from breakeven.observation import rounds
 from breakeven.observation.estimate import figure, ratio
 from breakeven.observation.quantities import Quantities
 from breakeven.spec.evidence import Figure, Said, Sure
@@ -71,12 +71,12 @@ def _gauge(q: Quantities, quantity: str) -> Figure | None:
 
 
 def _over_all(q: Quantities) -> Figure | None:
-    return figure(batches.tokens_per_round(q), "counted", "observed.how_tokens_per_round", q.metrics("output_tokens", "itl"))
+    return figure(rounds.tokens_per_round(q), "counted", "observed.how_tokens_per_round", q.metrics("output_tokens", "itl"))
 
 
 def _drafted_share(q: Quantities) -> Figure | None:
     """Rounds that drafted over all rounds of sequences: n-gram drafting often finds nothing to propose."""
-    share = ratio(q.moved("drafts"), q.moved("itl", "count"))
+    share = ratio(q.moved("drafts"), rounds.sequence_rounds(q))
     return figure(None if share is None else min(share, 1.0), "counted", "observed.how_drafted_share", q.metrics("drafts", "itl"))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from math import isfinite
 
 from breakeven.spec.evidence import Figure, Sure
@@ -28,11 +27,3 @@ def known(some: Iterable[Figure | None]) -> tuple[Figure, ...]:
 def ratio(over: float | None, under: float | None) -> float | None:
     """One over the other; None where either is not known, or of nothing."""
     return over / under if over is not None and under else None
-
-
-def spread(some: Sequence[Figure]) -> Figure | None:
-    """The first, with the range of them all where more than one could be made."""
-    if len(some) < 2:
-        return some[0] if some else None
-    values = [one.value for one in some]
-    return replace(some[0], low=min(values), high=max(values))

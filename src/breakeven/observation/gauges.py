@@ -36,6 +36,11 @@ class Level:
         return float(self.values @ self.weights / self.weights.sum())
 
     @property
+    def share_above_zero(self) -> float:
+        """Share of the time in which it was not 0."""
+        return float(self.weights[self.values > 0.0].sum() / self.weights.sum())
+
+    @property
     def half_width(self) -> float:
         """Half of the 90 % interval of the mean: 1.645·sd/√(independent readings). It tells of luck, not of what no reading saw."""
         variance = float((self.values - self.mean) ** 2 @ self.weights / self.weights.sum())

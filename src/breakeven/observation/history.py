@@ -36,6 +36,9 @@ class Asked:
     end_s: float
     step_s: float | None = None
     """None: from the range, and not finer than the engine was scraped."""
+    engine: str = ""
+    model: str = ""
+    """Which of several, where the matchers leave several."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,19 +98,28 @@ def _look(server: Server, asked: Asked) -> _Found:
     if copies is None:
         return _of_one_model(asked, names, inner, labels)
     name, kept = copies
-    inner = ", ".join(part for part in (inner, f'{name}=~"{re.escape(kept)}|"') if part)
+    inner = _also(inner, name, kept)
     note = Message("history.twins", {"label": name, "kept": kept})
     return _of_one_model(asked, names, inner, [one for one in labels if one.get(name, kept) == kept], note)
+
+
+def _also(inner: str, label: str, value: str) -> str:
+    """Matchers with one more: of series that have the value, or have not the label at all."""
+    pattern = f"{re.escape(value)}|".replace("\\", "\\\\").replace('"', '\\"')
+    return ", ".join(part for part in (inner, f'{label}=~"{pattern}"') if part)
 
 
 def _of_one_model(asked: Asked, names: Sequence[str], inner: str, labels: Sequence[Mapping[str, str]], *notes: Message) -> _Found:
     """What is of one engine and one model, and of devices; other servers' metrics are left out, and that is said."""
     whose = _whose(labels)
     engine = _engine(asked, names, set(whose.values()))
+    label = page.adapter(engine).model_label
+    if asked.model:
+        inner = _also(inner, label, asked.model)
+        labels = [one for one in labels if own(one).get(label, asked.model) == asked.model]
     kept = {key for key, name in whose.items() if name == engine or page.adapter(name).role == "device"}
     others = sorted({name for key, name in whose.items() if key not in kept})
     labels = [one for one in labels if where(one) in kept]
-    label = page.adapter(engine).model_label
     models = sorted({name for one in labels if whose[where(one)] == engine and (name := own(one).get(label, ""))})
     if len(models) > 1:
         raise InputError("history_models", count=len(models), names=", ".join(models[:8]), label=label, match=asked.match)
@@ -135,7 +147,7 @@ def _whose(labels: Sequence[Mapping[str, str]]) -> dict[tuple[str, ...], str]:
 def _engine(asked: Asked, names: Sequence[str], there: set[str]) -> str:
     """The adapter to read with: of an engine, else of a router."""
     for role in ("engine", "router"):
-        mine = sorted(name for name in there if page.adapter(name).role == role)
+        mine = sorted(name for name in there if page.adapter(name).role == role and asked.engine in ("", page.adapter(name).engine))
         if len(mine) > 1:
             raise InputError("history_engines", names=", ".join(mine), match=asked.match)
         if mine:

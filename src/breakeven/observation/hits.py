@@ -47,7 +47,9 @@ def warnings(q: Quantities) -> tuple[Said, ...]:
 def _adding_up(q: Quantities) -> Said | None:
     whole, added = q.rise("prompt_tokens"), q.rise("prompt_tokens_by_source")
     computed, cached = q.rise("prompt_tokens_computed"), q.rise("prompt_tokens_cached")
-    if added is None and computed is not None and cached is not None:
+    if added is not None:  # what was found and computed all the same is in two sources, in builds that count it
+        added -= q.rise("prompt_tokens_recomputed") or 0.0
+    elif computed is not None and cached is not None:
         added = computed + cached
     if not whole or added is None or abs(added - whole) <= ADDS_UP * whole:
         return None

@@ -76,19 +76,22 @@ def in_order(series: Series) -> Series:
     return replace(series, times=times[last], values=values[last])
 
 
-def restarts(counters: Iterable[Series]) -> Mapping[str, Array]:
+def restarts(counters: Iterable[Series], read_at: Mapping[str, Array]) -> Mapping[str, Array]:
     """Times of the readings before which a server began anew: half of the counters that stood above 0 fell, or more.
 
+    One that is not on the page until it counts again fell at the first reading without it.
     A counter that falls alone begins anew alone: engines have shown such, and then to count all others anew would invent tokens.
     """
     servers: dict[str, list[Series]] = defaultdict(list)
     for one in counters:
         servers[one.source].append(one)
-    return {source: found for source, some in servers.items() if (found := _begun_anew(some)).size}
+    none = np.zeros(0)
+    return {source: found for source, some in servers.items() if (found := _begun_anew(some, read_at.get(source, none))).size}
 
 
-def _begun_anew(some: Sequence[Series]) -> Array:
-    fell = [one.times[1:][_falls(one.values, _rounding(one))] for one in some]
+def _begun_anew(some: Sequence[Series], read_at: Array) -> Array:
+    before = [one.times[:-1][_falls(one.values, _rounding(one))] for one in some]
+    fell = [read_at[np.searchsorted(read_at, times, side="right")] for times in before]
     times, falls = np.unique(np.concatenate(fell), return_counts=True)
     alive = np.array([sum(_stood(one, time) for one in some) for time in times])
     return np.asarray(times[falls >= MOST * alive], dtype=float)
@@ -102,7 +105,7 @@ def _stood(series: Series, time: float) -> bool:
 
 def rises(counters: Sequence[Series], read_at: Mapping[str, Array]) -> list[Rise]:
     """What each counter rose by; ``read_at`` are the times at which its server was read at all."""
-    anew = restarts(counters)
+    anew = restarts(counters, read_at)
     none = np.zeros(0)
     return [_rise(one, anew.get(one.source, none), read_at.get(one.source, none)) for one in counters if one.times.size]
 

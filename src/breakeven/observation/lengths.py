@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from breakeven.observation import edges
 from breakeven.observation.estimate import figure, known, ratio
 from breakeven.observation.histograms import second_moment
 from breakeven.observation.quantities import Quantities
@@ -11,8 +12,8 @@ from breakeven.spec.evidence import Figure, Sure
 def rates(q: Quantities) -> dict[str, Figure]:
     """Of all replicas, over the window."""
     found = {
-        "output_tokens_per_s": _rate(q, "output_tokens"),
-        "input_tokens_per_s": _rate(q, "prompt_tokens") or _rate_of_both(q),
+        "output_tokens_per_s": _output_rate(q),
+        "input_tokens_per_s": _rate(q, "prompt_tokens") or _rate_of_both(q) or _rate(q, "input_tokens", "sum"),
         "computed_tokens_per_s": _rate(q, "prompt_tokens_computed"),
         "request_rate_per_s": _rate(q, "requests_finished") or _rate(q, "e2e", "count") or _rate(q, "ttft", "count"),
         "failed_per_s": _rate(q, "requests_failed"),
@@ -23,6 +24,14 @@ def rates(q: Quantities) -> dict[str, Figure]:
 
 def _rate(q: Quantities, quantity: str, part: str = "") -> Figure | None:
     return figure(ratio(q.rise(quantity, part), q.seconds), "counted", "observed.how_rate", q.metrics(quantity))
+
+
+def _output_rate(q: Quantities) -> Figure | None:
+    """Where they are counted as a request ends, within what the edges of the window cut."""
+    found = _rate(q, "output_tokens") or _rate(q, "generated_tokens", "sum")
+    if found is None or not edges.counted_at_end(q):
+        return found
+    return figure(found.value, "counted", "observed.how_rate_at_end", found.metrics, within=edges.cut_share(q))
 
 
 def _rate_of_both(q: Quantities) -> Figure | None:
@@ -37,7 +46,12 @@ def prompt_tokens(q: Quantities, *, since_start: bool = False) -> float | None:
     whole, computed, cached = read("prompt_tokens"), read("prompt_tokens_computed"), read("prompt_tokens_cached")
     if whole is not None:
         return whole
-    return None if computed is None else computed + (cached or 0.0)
+    return None if computed is None or cached is None else computed + cached
+
+
+def output_tokens(q: Quantities) -> float | None:
+    """Output tokens of the window; those of requests that ended, where the engine counts no others."""
+    return q.moved("output_tokens") or q.moved("generated_tokens", "sum")
 
 
 def requests(q: Quantities) -> float | None:

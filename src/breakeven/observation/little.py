@@ -10,6 +10,8 @@ from breakeven.spec.evidence import Figure, Said
 
 CLOSE = 0.1
 """Relative difference that is let pass besides what the edges of the window explain: gauges and counters are not read at one instant."""
+BLURRED = 0.5
+"""Relative half-width from which an estimator contradicts nothing."""
 READINGS = 10
 """Readings of a gauge from which its mean is held against a counter."""
 SHORT = 0.5
@@ -126,6 +128,8 @@ def disagreements(name: str, some: Sequence[Figure], window_s: float) -> tuple[S
         most = max(best.value, other.value)
         if other.sure == "sampled" and best.sure != "sampled":
             continue  # What a gauge does not see is no contradiction: see unseen().
+        if _half(other) >= BLURRED * other.value:
+            continue  # The edges of the window are most of it.
         if abs(best.value - other.value) > CLOSE * most + _half(best) + _half(other):
             values: dict[str, str | float | int] = {"best": best.value, "how": best.how, "other": other.value, "other_how": other.how}
             told.append(Said(key=f"observed.warn_differ_{name}", values={**values, "window": window_s}))

@@ -33,7 +33,7 @@ class Opened:
     def read_at(self) -> Mapping[str, Array]:
         """Times at which each replica was read."""
         times: dict[str, list[Array]] = defaultdict(list)
-        for one in self.timeline.series:
+        for one in _of_engines(self.timeline.series):
             times[one.source].append(one.times)
         return {source: np.unique(np.concatenate(some)) for source, some in times.items()}
 
@@ -56,7 +56,7 @@ class Opened:
     def ranks(self) -> int:
         """Most ranks that a replica shows."""
         ranks: dict[str, set[str]] = defaultdict(set)
-        for one in self.timeline.series:
+        for one in _of_engines(self.timeline.series):
             ranks[one.source].add(one.rank)
         return max((len(found - {""}) or 1 for found in ranks.values()), default=1)
 
@@ -96,3 +96,8 @@ def _one_name(some: Sequence[Series]) -> tuple[Series, ...]:
                 kept += names[family]
                 spans.append((first, last))
     return tuple(kept)
+
+
+def _of_engines(every: Sequence[Series]) -> Sequence[Series]:
+    """An exporter of devices that is read beside engines is no replica, and its devices are no ranks."""
+    return [one for one in every if not one.quantity.startswith("device_")] or every

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from breakeven.observation import batches
+from dataclasses import replace
+
+from breakeven.observation import batches, gauges, rounds
 from breakeven.observation.estimate import figure, known, ratio
 from breakeven.observation.quantities import Quantities
 from breakeven.spec.evidence import Figure
@@ -29,12 +31,12 @@ def _timed_steps(q: Quantities) -> Figure | None:
 
 def _latency(q: Quantities) -> Figure | None:
     """The step that the mean chunk is made in: long steps of full batches count for more than by steps."""
-    return figure(q.mean("itl"), "counted", "observed.how_step_itl", q.metrics("itl"))
+    return figure(rounds.round_s(q), "counted", "observed.how_step_itl", q.metrics("itl"))
 
 
 def _busy_steps(q: Quantities) -> Figure | None:
     """Time that decoding takes, over steps: from the batch over time and the batch in a step, T·b/(steps·b_step)."""
-    passes, metric = (None, ()) if q.has("itl") else batches.steps(q)
+    passes, metric = (None, ()) if q.has("itl") else rounds.steps(q)
     over_time = next((one for one in batches.estimators(q) if one.sure == "derived"), None)
     in_step = next((one for one in batches.step_estimators(q) if one.sure == "counted"), None)
     if passes is None or over_time is None or in_step is None:
@@ -45,7 +47,7 @@ def _busy_steps(q: Quantities) -> Figure | None:
 
 def _from_tpot(q: Quantities) -> Figure | None:
     """TPOT·τ, over all rounds where the chunks are counted."""
-    each, length = q.mean("tpot"), batches.tokens_per_round(q) or batches.told_length(q) or 1.0
+    each, length = q.mean("tpot"), rounds.tokens_per_round(q) or rounds.told_length(q) or 1.0
     return figure(None if each is None else each * length, "derived", "observed.how_step_tpot", q.metrics("tpot"))
 
 
@@ -54,7 +56,7 @@ def _by_tokens(q: Quantities) -> Figure | None:
     waited, tokens = q.moved("itl", "sum"), q.moved("output_tokens")
     if waited is None:
         return None
-    if tokens is None:
+    if tokens is None or rounds.shared_out(q):
         return figure(q.mean("itl"), "derived", "observed.how_tpot_itl", q.metrics("itl"))
     return figure(
         ratio(waited, max(tokens - (q.rise("ttft", "count") or 0.0), 1.0)),
@@ -80,7 +82,7 @@ def _timed_share(q: Quantities) -> Figure | None:
 
 def _stepped_share(q: Quantities, step_s: Figure | None) -> Figure | None:
     """Steps × the mean step over the window: too large where full steps take longer, since the mean is by chunks."""
-    passes, metric = batches.steps(q)
+    passes, metric = rounds.steps(q)
     if passes is None or step_s is None:
         return None
     value = ratio(passes * step_s.value, q.replica_seconds)
@@ -91,6 +93,7 @@ def _read_share(q: Quantities) -> Figure | None:
     level = q.level("running")
     if level is None:
         return None
-    share = float(level.weights[level.values > 0.0].sum() / level.weights.sum())
-    half = 1.645 * (share * (1.0 - share) / max(level.independent, 1.0)) ** 0.5
-    return figure(share, "sampled", "observed.how_busy_gauge", level.metrics, half=half)
+    share = level.share_above_zero
+    half = gauges.Q95 * (share * (1.0 - share) / max(level.independent, 1.0)) ** 0.5
+    found = figure(share, "sampled", "observed.how_busy_gauge", level.metrics, half=half)
+    return None if found is None else replace(found, high=min(share + half, 1.0))

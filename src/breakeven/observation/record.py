@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import inf, isfinite
@@ -124,10 +125,8 @@ def _key(source: str, reading: Reading) -> _Key:
 
 def _series(key: _Key, points: _Points, since_s: float) -> Series:
     from numpy import array as copied
-    from numpy import searchsorted
 
-    times = copied(points.times)
-    at = int(searchsorted(times, since_s))
+    at = bisect_left(points.times, since_s)
     return Series(
         quantity=key.quantity,
         source=key.source,
@@ -136,7 +135,7 @@ def _series(key: _Key, points: _Points, since_s: float) -> Series:
         part=key.part,
         le=key.le,
         alias=points.alias,
-        times=times[at:],
-        values=copied(points.values)[at:],
+        times=copied(points.times[at:]),
+        values=copied(points.values[at:]),
         labels=points.labels,
     )

@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Literal
 
-from breakeven import registry
-from breakeven.adapter import QUANTITIES, Adapter
-from breakeven.messages import Message, text
-from breakeven.observation import balance, batches, drafting, hits, lengths, little, paces, periods, utilisation
+from breakeven.adapter import QUANTITIES
+from breakeven.observation import batches, cautions, distributions, drafting, hits, lengths, little, paces, periods, utilisation
 from breakeven.observation.estimate import figure
-from breakeven.observation.histograms import Histogram, quantile
 from breakeven.observation.quantities import Quantities
 from breakeven.observation.timeline import Timeline
 from breakeven.spec.deployment import Deployment
-from breakeven.spec.evidence import Evidence, Figure, Levels, Quantiles, Said, Sure, Told
-
-LATENCIES = ("ttft", "itl", "tpot", "e2e", "queue", "prefill_time", "decode_time", "step_time")
-FINE = {"kv_usage": 0.01}
-"""Steps in which a level's distribution is told, where they are not whole numbers."""
+from breakeven.spec.evidence import Evidence, Figure, Said, Told
 
 
 def summarised(
@@ -57,25 +49,17 @@ def summarised(
         estimators=estimators,
         acceptance_cumulative=drafting.cumulative(q),
         counts=_counts(q),
-        levels=_levels(q),
-        latencies=_latencies(q),
+        levels=distributions.levels(q),
+        latencies=distributions.latencies(q),
         windows=periods.windows(q),
         checks=checks,
-        warnings=(*map(said, timeline.notes), *extra, *_warnings(q, estimators), *contradictions),
-        missing=(*_not_exposed(q, _told_otherwise(found, pool)), *_ledgers_missing(found, deployment)),
+        warnings=(*map(cautions.said, timeline.notes), *extra, *cautions.warnings(q, estimators), *contradictions),
+        missing=cautions.missing(q, found, pool, deployment),
     )
 
 
 def _iso(unix_s: float) -> str:
     return datetime.fromtimestamp(unix_s, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def said(message: Message) -> Said:
-    """A sentence to come as it is kept: a sentence within it is kept in English."""
-    plain: dict[str, str | float | int] = {}
-    for name, value in message.values.items():
-        plain[name] = text(value) if isinstance(value, Message) else value if isinstance(value, (str, float, int)) else str(value)
-    return Said(key=message.key, values=plain)
 
 
 def _estimators(q: Quantities, pool: float | None) -> dict[str, tuple[Figure, ...]]:
@@ -139,109 +123,3 @@ def _counts(q: Quantities) -> dict[str, float]:
             if value is not None and (part or QUANTITIES[quantity] == "counter"):
                 found[name] = value
     return found
-
-
-def _levels(q: Quantities) -> dict[str, Levels]:
-    found: dict[str, Levels] = {}
-    for quantity in ("running", "waiting", "swapped", "kv_usage"):
-        level = q.level(quantity, "mean" if quantity in FINE else "sum")
-        if level is not None:
-            values, shares = level.distribution(FINE.get(quantity, 1.0))
-            found[quantity] = Levels(values=values, shares=shares, sure="sampled", metric=level.metrics[0])
-    return found
-
-
-def _latencies(q: Quantities) -> dict[str, Quantiles]:
-    """Of the window; of all since the engine started where nothing was observed in it."""
-    found: dict[str, Quantiles] = {}
-    for quantity in LATENCIES:
-        window, whole = q.histogram(quantity), q.histogram(quantity, since_start=True)
-        if window is not None and window.count > 0.0:
-            found[quantity] = _quantiles(q, quantity, window, "counted")
-        elif whole is not None and whole.count > 0.0:
-            found[quantity] = _quantiles(q, quantity, whole, "since_start")
-    return found
-
-
-def _quantiles(q: Quantities, quantity: str, one: Histogram, sure: Sure) -> Quantiles:
-    first = q.series[quantity][0]
-    return Quantiles(
-        mean=one.mean or 0.0,
-        count=one.count,
-        p50=quantile(one, 0.5),
-        p90=quantile(one, 0.9),
-        p95=quantile(one, 0.95),
-        p99=quantile(one, 0.99),
-        metric=first.alias.family,
-        sense=first.alias.sense,
-        sure=sure,
-    )
-
-
-def _warnings(q: Quantities, estimators: Mapping[str, tuple[Figure, ...]]) -> tuple[Said, ...]:
-    """Resets, late counters, unlike buckets, gauges that may alias, contradictions."""
-    found = [*_resets(q), *_unlike(q), *_aliased(q, estimators.get("effective_batch", ()))]
-    found += [*hits.warnings(q), *drafting.warnings(q), *balance.warnings(q)]
-    found += little.unseen(q, estimators.get("effective_batch", ()))
-    for name in ("effective_batch", "output_tokens"):
-        found += little.disagreements(name, estimators.get(name, ()), q.seconds)
-    return tuple(found)
-
-
-def _resets(q: Quantities) -> list[Said]:
-    every = [one for some in q.rises.values() for one in some]
-    found = []
-    told = any(note.key.startswith("observe.note_restart") for note in q.timeline.notes)
-    for source in () if told else q.read_at:
-        count = max((one.resets for one in every if one.series.source == source), default=0)
-        if count:
-            found.append(Said(key="observed.warn_resets", values={"count": count, "who": source}))
-    late = sorted({one.series.alias.family for one in every if one.late and one.total > 0.0})
-    if late:
-        found.append(Said(key="observed.warn_late", values={"metrics": ", ".join(late), "count": len(late)}))
-    return found
-
-
-def _unlike(q: Quantities) -> list[Said]:
-    unlike = [name for name in LATENCIES if (one := q.histogram(name)) is not None and one.unlike]
-    return [Said(key="observed.warn_bounds", values={"metric": q.metrics(name)[0]}) for name in unlike]
-
-
-def _aliased(q: Quantities, some: Sequence[Figure]) -> list[Said]:
-    """The batch is known by a gauge alone."""
-    level = q.level("running")
-    if not some or some[0].sure != "sampled" or level is None:
-        return []
-    values: dict[str, str | float | int] = {"readings": level.values.size, "independent": level.independent, "every": q.timeline.every_s}
-    return [Said(key="observed.warn_gauge_only", values=values)]
-
-
-def _told_otherwise(found: Mapping[str, Figure], pool: float | None) -> set[str]:
-    """Quantities that the engine does not tell by themselves, and that could be made of others."""
-    made = {
-        "kv_total_tokens": pool is not None,
-        "kv_used_tokens": pool is not None and "kv_usage" in found,
-        "decode_context_tokens": "context_tokens" in found,
-        "step_time": "step_s" in found,
-    }
-    return {quantity for quantity, known in made.items() if known}
-
-
-def _not_exposed(q: Quantities, told_otherwise: Set[str]) -> list[Said]:
-    """What the engine does not tell, and what to do instead, as its adapter knows; quantities of one advice together."""
-    adapters: list[Adapter] = [registry.module("adapters", name).ADAPTER for name in registry.names("adapters")]
-    own = [one for one in adapters if one.engine == q.timeline.engine and one.role == "engine" and one.engine]
-    hidden: dict[str, tuple[Message, list[str]]] = {}
-    for one in (one for adapter in own for one in adapter.not_exposed if not q.has(one.quantity)):
-        if one.quantity in told_otherwise:
-            continue
-        quantities = hidden.setdefault(one.instead.key, (one.instead, []))[1]
-        quantities += [] if one.quantity in quantities else [one.quantity]
-    return [replace(found := said(instead), values={**found.values, "quantities": ", ".join(names)}) for instead, names in hidden.values()]
-
-
-def _ledgers_missing(found: Mapping[str, Figure], deployment: Deployment | None) -> list[Said]:
-    if deployment is None:
-        return [Said(key="observed.missing_deployment")]
-    lacking = [name for name in ("effective_batch", "context_tokens", "step_s") if name not in found]
-    return [Said(key=f"observed.missing_{name}") for name in lacking]

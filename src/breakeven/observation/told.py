@@ -10,7 +10,7 @@ import msgspec
 from breakeven import catalog, endpoint, registry
 from breakeven.endpoint import Answer, Endpoint
 from breakeven.errors import BreakevenError, UnknownNameError
-from breakeven.observation.devices import Found, read_devices
+from breakeven.observation.devices import Found, of_labels, read_devices
 from breakeven.observation.telling import Pages, Telling
 from breakeven.observation.timeline import Timeline
 from breakeven.spec.evidence import Said, Told
@@ -19,6 +19,7 @@ MOST_BYTES = 4 * 2**20
 TIMEOUT_S = 5.0
 HERE = ("localhost", "127.0.0.1", "::1")
 INFOS = ("cache_config", "model_config")
+DEVICES = ("device_info",)
 Get = Callable[[Endpoint, str], Answer]
 JSON = "application/json"
 
@@ -26,13 +27,15 @@ JSON = "application/json"
 def tell(server: Endpoint, timeline: Timeline, *, get: Get | None = None) -> Told:
     """Ask the server that was named, and the machine's own tools where the server runs on it."""
     pages, silent = ask(server, timeline.engine, get or _get)
-    devices = read_devices() if urlsplit(endpoint.address(server.url)).hostname in HERE else Found()
+    devices = of_labels(labels_of(timeline, DEVICES))
+    if not devices.name and urlsplit(endpoint.address(server.url)).hostname in HERE:
+        devices = read_devices()
     return told_of(timeline.engine, pages, labels_of(timeline), devices, silent)
 
 
 def told_in(timeline: Timeline) -> Told:
     """What the labels of a metrics history tell, where there is no server to ask."""
-    return told_of(timeline.engine, {}, labels_of(timeline), Found(), {})
+    return told_of(timeline.engine, {}, labels_of(timeline), of_labels(labels_of(timeline, DEVICES)), {})
 
 
 def ask(server: Endpoint, engine: str, get: Get) -> tuple[dict[str, object], dict[str, Said]]:
@@ -66,9 +69,9 @@ def _get(server: Endpoint, path: str) -> Answer:
     return endpoint.get(quick, path, most_bytes=MOST_BYTES, accept=JSON)
 
 
-def labels_of(timeline: Timeline) -> tuple[Mapping[str, str], ...]:
-    """The labels of the metrics that carry nothing else, each once."""
-    return tuple(series.labels for series in timeline.series if series.quantity in INFOS and series.labels)
+def labels_of(timeline: Timeline, quantities: tuple[str, ...] = INFOS) -> tuple[Mapping[str, str], ...]:
+    """The labels of the metrics that are read for them."""
+    return tuple(series.labels for series in timeline.series if series.quantity in quantities and series.labels)
 
 
 def told_of(

@@ -10,14 +10,14 @@ import numpy as np
 from breakeven.evaluator import Point, evaluate
 from breakeven.kernels import matmul_rate
 from breakeven.ledger import bandwidth, compute, prefill
-from breakeven.observation import batches
+from breakeven.observation import rounds
 from breakeven.observation.estimate import figure, ratio
 from breakeven.observation.lengths import prompt_tokens
 from breakeven.observation.quantities import Quantities
 from breakeven.spec.deployment import Deployment
 from breakeven.spec.evidence import Figure
 from breakeven.spec.workload import Workload
-from breakeven.statement import ledgers
+from breakeven.statement import ledgers, stages_busy
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,12 +54,13 @@ def figures(q: Quantities, d: Deployment, found: Mapping[str, Figure]) -> dict[s
     pinned, point = point_at(d, measured.batch, measured.context_tokens)
     books, peak = ledgers(point, pinned), matmul_rate(d.hardware.device, point.shard.kernels["mlp"].compute)
     read, flop = books.bandwidth.bytes_per_step, books.compute.flop_per_step
-    mbu = measured_mbu(read, measured.step_s, float(np.median(point.shard.bandwidth_bytes_per_s)))
-    mfu = float(compute.utilisation(flop, measured.step_s, peak))
+    working = float(np.median(stages_busy(point)))
+    mbu = working * measured_mbu(read, measured.step_s, float(np.median(point.shard.bandwidth_bytes_per_s)))
+    mfu = working * float(compute.utilisation(flop, measured.step_s, peak))
     made = {
         "mbu": figure(mbu, "derived", "observed.how_mbu"),
         "mfu": figure(mfu, "derived", "observed.how_mfu"),
-        "mfu_with_prompts": _with_prompts(q, point, flop / peak, peak),
+        "mfu_with_prompts": _with_prompts(q, point, working * flop / peak, peak),
         "kv_share": figure(books.bandwidth.kv_share, "derived", "observed.how_kv_share"),
         "bytes_per_step": figure(read, "derived", "observed.how_ledger"),
         "flop_per_step": figure(flop, "derived", "observed.how_ledger"),
@@ -78,7 +79,7 @@ def _measured(found: Mapping[str, Figure]) -> Measured | None:
 
 def _with_prompts(q: Quantities, point: Point, step_at_peak_s: float, peak: float) -> Figure | None:
     """MFU over the window, idle time and prompts in it: (steps·FLOP + prompts·FLOP of a prompt)/(T·F)."""
-    passes, metric = batches.steps(q)
+    passes, metric = rounds.steps(q)
     if passes is None or not q.replica_seconds:
         return None
     share = ratio(passes * step_at_peak_s + prompt_flop(q, point) / peak, q.replica_seconds)
@@ -87,9 +88,10 @@ def _with_prompts(q: Quantities, point: Point, step_at_peak_s: float, peak: floa
 
 def prompt_flop(q: Quantities, point: Point) -> float:
     """FLOP that a device spent on prompts in the window: of as many prompts as began, each of mean length and mean hits. Unit: FLOP."""
-    whole, cached = prompt_tokens(q), q.rise("prompt_tokens_cached") or 0.0
+    cached = q.rise("prompt_tokens_cached") or 0.0
+    whole = prompt_tokens(q) or q.rise("prompt_tokens_computed")
     begun = q.moved("ttft", "count") or q.moved("requests_finished")
     if not whole or begun is None:
         return 0.0
     each = prefill.prompt_flop(point.shard, max(whole - cached, 0.0) / begun, whole / begun)
-    return float(np.median(each)) * begun
+    return float(np.median(each)) * begun / point.shard.layout.ranks

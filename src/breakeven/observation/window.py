@@ -19,6 +19,8 @@ from breakeven.observation.record import Record
 from breakeven.observation.scrape import Missed, Read, Target, first, now_s, scrape
 from breakeven.observation.timeline import Timeline
 
+TWICE_S = 0.5
+"""Within it a second Ctrl-C is the first one again: `timeout` sends its signal to the program, and then to all of its group."""
 LEAVE_S = 0.5
 """How long a reading that is still out is waited for once the user has ended it."""
 Heard = Callable[[Read | Missed, Record], None]
@@ -102,11 +104,15 @@ def _ends_on_interrupt(told: SimpleQueue[Told], stop: Event) -> Iterator[None]:
         yield
         return
     before = signal.getsignal(signal.SIGINT) or signal.SIG_DFL
+    first_s: list[float] = []
 
     def end(number: int, frame: FrameType | None) -> None:
-        signal.signal(signal.SIGINT, before)
-        stop.set()
-        told.put(_Interrupted())
+        if first_s and monotonic() - first_s[0] > TWICE_S:
+            raise KeyboardInterrupt
+        if not first_s:
+            first_s.append(monotonic())
+            stop.set()
+            told.put(_Interrupted())
 
     signal.signal(signal.SIGINT, end)
     try:

@@ -11,6 +11,7 @@ import numpy as np
 from breakeven.errors import InputError
 from breakeven.messages import Message
 from breakeven.origin.calibration_file import read_calibration
+from breakeven.origin.expired import told_of, unexpired
 from breakeven.origin.layers import Given
 from breakeven.origin.values import word
 from breakeven.spec.calibration import Basis, Calibration, StepCurve
@@ -30,7 +31,11 @@ def calibration_of(d: Deployment, given: Given | None, beside: Path | None) -> t
         path = beside / path
     document = read_calibration(path)
     provenance = dict(sorted({**d.provenance, "calibration": "file"}.items()))
-    return replace(d, calibration=applied(document, d, path.name), provenance=provenance), _told(document, d, path.name)
+    _check_made_on(document, d, path.name)
+    left, old = unexpired(document, d), told_of(document, d, path.name)
+    if _sources(document) and not (_sources(left) or left.parameters):
+        return d, old
+    return replace(d, calibration=applied(left, d, path.name), provenance=provenance), (*old, *_told(left, d, path.name))
 
 
 def applied(document: CalibrationFile, d: Deployment, name: str) -> Calibration:

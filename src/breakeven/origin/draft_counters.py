@@ -52,25 +52,32 @@ def read_draft_counters(path: Path) -> DraftCounters:
 
 def _counters(path: str, engine: str, readings: Sequence[Reading]) -> DraftCounters:
     drafts, accepted = _sum(readings, "drafts"), _sum(readings, "accepted_tokens")
-    if not drafts:
-        lengths = [one.value for one in readings if one.quantity == "accept_length_gauge" and one.value >= 1]
-        if not lengths:
-            raise InputError("metrics_no_drafts", path=path)
-        mean = sum(lengths) / len(lengths)
-        return DraftCounters(path=path, engine=engine, accepted_at=(), accepted=0, drafted=0, drafts=0, rounds=None, length=mean)
     at = [(int(one.split), one.value) for one in readings if one.quantity == "accepted_at" and one.split.isdecimal()]
+    if at and accepted is None:
+        accepted = sum(value for _, value in at)
+    if not drafts or accepted is None:
+        return _by_gauge(path, engine, readings)
     positions = range(max((position for position, _ in at), default=-1) + 1)
     tokens, answers = _sum(readings, "output_tokens"), _sum(readings, "generated_tokens", part="count")
-    rounds = None if tokens is None or answers is None else tokens - answers - (accepted or 0.0)
+    rounds = None if tokens is None or answers is None else tokens - answers - accepted
     return DraftCounters(
         path=path,
         engine=engine,
         accepted_at=tuple(sum(value for where, value in at if where == position) for position in positions),
-        accepted=accepted or 0.0,
+        accepted=accepted,
         drafted=_sum(readings, "draft_tokens") or 0.0,
         drafts=drafts,
         rounds=rounds if rounds is not None and rounds >= drafts else None,
     )
+
+
+def _by_gauge(path: str, engine: str, readings: Sequence[Reading]) -> DraftCounters:
+    """Where a page counts no rounds or not what was accepted in them: the mean over its ranks of their gauge, if it has one."""
+    lengths = [one.value for one in readings if one.quantity == "accept_length_gauge" and one.value >= 1]
+    if not lengths:
+        raise InputError("metrics_no_drafts", path=path)
+    mean = sum(lengths) / len(lengths)
+    return DraftCounters(path=path, engine=engine, accepted_at=(), accepted=0, drafted=0, drafts=0, rounds=None, length=mean)
 
 
 def acceptance_of(counters: DraftCounters, method: str | None) -> Acceptance:

@@ -85,17 +85,30 @@ def _acceptance(evidence: Evidence) -> dict[str, object]:
 
 
 def _arrivals(evidence: Evidence) -> tuple[dict[str, object], tuple[Message, ...]]:
-    """The rate that was served; of an engine that was full, the requests in flight: more may have asked than were served."""
+    """The rate that was served; of an engine that was full the requests in flight, since more may have asked than were served; of one
+    that counts no requests the batch."""
     figure = evidence.figures.get("request_rate_per_s")
     rate = None if figure is None or figure.sure == "since_start" or figure.value <= 0.0 else figure.value
     if rate is None:
-        return {}, ()
+        return _batch(evidence)
     waiting, flight = evidence.levels.get("waiting"), in_flight(evidence)
     share = 0.0 if waiting is None else sum(part for value, part in zip(waiting.values, waiting.shares, strict=False) if value >= 0.5)
     if share <= FULL or flight is None or flight < 1.0:
         return {"workload.request_rate": rate}, ()
     values = {"share": share, "rate": rate, "flight": flight}
     return {"workload.concurrency": flight}, (Message("warning.evidence_full", values),)
+
+
+def _batch(evidence: Evidence) -> tuple[dict[str, object], tuple[Message, ...]]:
+    """What decodes in a step, of an engine that made tokens and does not say how many requests they are of."""
+    batch = value_of(evidence, "batch_in_step") or value_of(evidence, "effective_batch")
+    if batch is None or "request_rate_per_s" in evidence.figures or not value_of(evidence, "output_tokens_per_s"):
+        return {}, ()
+    found: dict[str, object] = {"workload.batch": max(batch, 1.0)}
+    context = value_of(evidence, "context_tokens")
+    if context is not None and not {*LENGTHS} <= {*evidence.figures}:
+        found["workload.context_tokens"] = context
+    return found, (Message("warning.evidence_no_requests", {"batch": max(batch, 1.0)}),)
 
 
 def in_flight(evidence: Evidence) -> float | None:

@@ -13,7 +13,7 @@ from breakeven.origin.layers import ARRIVAL_PATHS, Table, contradictions, file_l
 from breakeven.origin.startup_log import StartupLog
 from breakeven.spec.evidence import Evidence
 
-ABOUT_ARRIVALS = ("warning.evidence_full",)
+ABOUT_ARRIVALS = ("warning.evidence_full", "warning.evidence_no_requests")
 """Notes of an observation that say nothing where the user gives the arrivals."""
 
 
@@ -36,7 +36,7 @@ class Layers:
         """Where layers say different things of one setting, and which is taken."""
         found = contradictions(self.ran, (self.settings, *self.typed))
         observed = self.observed.table
-        found += contradictions(observed, (self.settings, self.ran, *self.typed), "evidence")
+        found += contradictions(observed, (self.settings, self.ran, *self.typed), "warning.evidence_contradicts")
         arrivals = any(path in layer for layer in self.typed for path in (*ARRIVAL_PATHS, "workload.trace"))
         notes = tuple(note for note in self.observed.notes if not arrivals or note.key not in ABOUT_ARRIVALS)
         return (*found, *differing(observed, self.typed), *notes)

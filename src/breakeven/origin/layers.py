@@ -217,7 +217,7 @@ def log_layer(log: StartupLog) -> Table:
     return {path: Given(value=value, origin="measured", layer="log") for path, value in flat.items() if value is not None}
 
 
-def contradictions(ran: Table, others: Iterable[Table], words: str = "log") -> tuple[Message, ...]:
+def contradictions(ran: Table, others: Iterable[Table], key: str = "warning.log_contradicts") -> tuple[Message, ...]:
     """What a log or a running engine says otherwise than another layer, and which of the two is taken: a file and a flag win, what was
     meant to run or ran before does not."""
     found = []
@@ -228,7 +228,7 @@ def contradictions(ran: Table, others: Iterable[Table], words: str = "log") -> t
                 continue
             taken = given.value if given.layer in TYPED else said.value
             values = {"setting": path, "log": shown(said.value), "typed": shown(given.value), "taken": shown(taken)}
-            found.append(Message(f"warning.{words}_contradicts", values))
+            found.append(Message(key, values))
     return tuple(found)
 
 

@@ -95,16 +95,15 @@ def resolve_table(
     built = _engine(merged, model, device, command, provenance)
     _check_device_layers(started.device_layers if started is not None else None, model)
     built = _kernel_of_log(built, model, device, started, provenance)
-    engine, hardware = built.engine, Hardware(device=device, count=built.devices, network_bytes_per_s=_network(merged, provenance))
     deployment = Deployment(
         model=model,
-        hardware=hardware,
-        engine=engine,
+        hardware=Hardware(device=device, count=built.devices, network_bytes_per_s=_network(merged, provenance)),
+        engine=built.engine,
         workload=loaded.workload,
         slo=slo_of(merged, provenance),
         price=price_of(merged, provenance),
         disaggregation=disaggregation_of(merged, model, dirs, provenance),
-        drafts=_drafts(engine.speculative, dirs, beside),
+        drafts=_drafts(built.engine.speculative, dirs, beside),
         provenance=dict(sorted(provenance.items())),
     )
     deployment = _with_pool_settings(deployment)

@@ -55,13 +55,23 @@ def method_named(name: str) -> str:
 def same_version(one: str, other: str) -> bool:
     """Whether two versions may be one: a version tells as much as the shorter one, and a word (``main``) or nothing tells of none.
 
+    What stands behind ``+`` or ``-`` is how it was built; builds are told by their number.
+
     >>> [same_version(*pair.split()) for pair in ("0.11 0.11.0", "0.11.0 0.11.1", "main 0.11", "0.1 0.11")]
     [True, False, True, False]
+    >>> [same_version(*pair.split()) for pair in ("0.11.0+cu128 0.11.0", "b6000-1a2b3c b6000", "b6000 b6001")]
+    [True, True, False]
     """
-    a, b = ([part for part in version.strip().lstrip("v").split(".") if part] for version in (one, other))
-    if not a or not b or not a[0][:1].isdigit() or not b[0][:1].isdigit():
+    a, b = _release(one), _release(other)
+    if not a or not b:
         return True
     return all(x == y for x, y in zip(a, b, strict=False))
+
+
+def _release(version: str) -> list[str]:
+    """The parts of a release's number; none of a word."""
+    found = re.match(r"[vb]?(\d[\w.]*)", version.strip(), re.IGNORECASE)
+    return [part for part in found[1].split(".") if part] if found is not None else []
 
 
 def version_key(version: str) -> tuple[int, ...]:

@@ -1,20 +1,27 @@
 """``breakeven observe URL``: what a running engine does, read from its own metrics and kept as evidence."""
 
 # No `from __future__ import annotations`: typer reads the annotations of a verb.
+from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from breakeven import streams
 from breakeven.deployment_options import Deployed, takes_deployment
+from breakeven.errors import InputError
+from breakeven.history_options import End, Export, Match, Prometheus, Span, Step, refuse_mixture, stored
 from breakeven.observe_options import Every, EvidenceOut, For, Header, ModelName, Urls, Watch, headers, place_for, schedule, split
 from breakeven.verb import AsJson, InLanguage, Seed, ShowHelp, Verbose, language, show, whole
 
 if TYPE_CHECKING:
     from breakeven.live_view import Progress, View
+    from breakeven.observation.history import Asked
     from breakeven.observation.scrape import Target
+    from breakeven.observation.timeline import Timeline
     from breakeven.spec.deployment import Deployment
+    from breakeven.spec.evidence import Evidence
 
 FOR, WATCHED_FOR = "60s", "1h"
 """How long, unless said; a view is left with Ctrl-C, after an hour at most."""
@@ -31,6 +38,12 @@ def observe(
     model_name: ModelName = None,
     evidence_out: EvidenceOut = None,
     watch: Watch = False,
+    prometheus: Prometheus = None,
+    match: Match = None,
+    span: Span = None,
+    end: End = None,
+    step: Step = None,
+    export: Export = None,
     seed: Seed = "0",
     verbose: Verbose = False,
     as_json: AsJson = False,
@@ -42,17 +55,47 @@ def observe(
 
     whole(seed, "--seed")
     addresses, file = split(urls, deployed["file"])
+    if deployed.get("evidence") is not None:
+        raise InputError("two_forms", first="URL", second="--evidence")
     described = {**deployed, "file": file}
+    of_engine = {"URL": addresses, "--for": for_ and not export, "--watch": watch}
+    refuse_mixture(prometheus, {"--match": match, "--range": span, "--end": end, "--step": step}, of_engine)
+    path, sent, flags = place_for(evidence_out), headers(header), deployed["flags"]
+    asked = partial(stored, match, span, end, step, engine=flags.get("engine") or "", model=model_name or "")
+    if export is not None:
+        other = next((name for name, given in {"--watch": watch, "--out": evidence_out, "--json": as_json}.items() if given), None)
+        if other is not None:
+            raise InputError("export_other", other=other)
+        _export(ctx, export, described, addresses, sent, (for_ or FOR, every), prometheus, asked, model_name)
+        return
+    if prometheus is not None:
+        timeline, server = live.history(prometheus, asked(), headers=sent)
+        _tell(ctx, live.evidence_of(timeline, live.told_in(timeline), server), timeline, server, described, path, as_json, verbose)
+        return
     for_s, every_s = schedule(for_ or (WATCHED_FOR if watch else FOR), every)
-    path = place_for(evidence_out)
-    targets = live.targets_of(addresses, headers=headers(header), engine=deployed["flags"].get("engine"), model_name=model_name)
+    targets = live.targets_of(addresses, headers=sent, engine=flags.get("engine"), model_name=model_name)
     known = live.described(described) if _is_described(described) else None
-    from breakeven import observe_report
     from breakeven.observation import window
 
     with _seen(ctx, targets, known, (for_s, every_s), watch) as seen:
         timeline = window.observe(targets, for_s=for_s, every_s=every_s, heard=seen.heard)
     evidence = live.evidence_of(timeline, live.told_of(targets, timeline), targets)
+    _tell(ctx, evidence, timeline, targets, described, path, as_json, verbose)
+
+
+def _tell(
+    ctx: typer.Context,
+    evidence: "Evidence",
+    timeline: "Timeline",
+    targets: "tuple[Target, ...] | str",
+    described: Deployed,
+    path: Path | None,
+    as_json: bool,
+    verbose: bool,
+) -> None:
+    """Keep the evidence and show it, with its ledgers where the deployment is described."""
+    from breakeven import live, observe_report
+
     if _is_described(described):
         evidence = live.with_ledgers(evidence, timeline, targets, described)
     if path is not None:
@@ -60,6 +103,32 @@ def observe(
 
         streams.write_file(path, json.render(evidence))
     show(observe_report.compose(evidence, language(ctx)), as_json, verbose=verbose)
+
+
+def _export(
+    ctx: typer.Context,
+    export: str,
+    described: Deployed,
+    addresses: tuple[str, ...],
+    sent: dict[str, str],
+    times: tuple[str, str],
+    prometheus: str | None,
+    asked: "Callable[[], Asked]",
+    model_name: str | None,
+) -> None:
+    """Observe over and over, and republish."""
+    from breakeven import live
+    from breakeven.exporter import loop, server, sources
+
+    host, port = server.place(export)
+    deployed = described if _is_described(described) else None
+    if prometheus is not None:
+        asked()
+        loop.run(sources.of_history(prometheus, asked, deployed, headers=sent), host, port, language(ctx))
+        return
+    for_s, every_s = schedule(*times)
+    targets = live.targets_of(addresses, headers=sent, engine=described["flags"].get("engine"), model_name=model_name)
+    loop.run(sources.of_engines(targets, deployed, for_s=for_s, every_s=every_s), host, port, language(ctx))
 
 
 def _is_described(deployed: Deployed) -> bool:

@@ -70,6 +70,7 @@ def _served(one: Fields, report: Fields) -> Served:
         ttft_s=_scaled(_mean(metrics, "time_to_first_token_ms")),
         e2e_s=_mean(metrics, "request_latency"),
         tokens_a_round=_mean(metrics, "output_tokens_per_iteration") if _drafts(metrics) else None,
+        prefix_hit_rate=_hits(one),
         notes=tuple(_notes(one, weighted)),
     )
 
@@ -116,9 +117,15 @@ def _each(one: Fields, name: str) -> Iterator[float]:
 def _notes(one: Fields, weighted: bool) -> Iterator[Message]:
     if weighted:
         yield Message("bench.weighted", {})
+    hits = _hits(one)
+    if hits is not None:
+        yield Message("bench.cached", {"share": hits})
+
+
+def _hits(one: Fields) -> float | None:
+    """Share of the prompt tokens that the server took from its prefix cache; None where it took none or does not say."""
     hits, prompts = sum(_each(one, "cached_tokens")), sum(_each(one, "prompt_tokens"))
-    if hits and prompts:
-        yield Message("bench.cached", {"share": min(hits / prompts, 1.0)})
+    return hits / prompts if 0 < hits < prompts else None
 
 
 BENCHMARK = Benchmark(recognises=_recognises, read=_read)

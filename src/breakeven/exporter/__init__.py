@@ -1,0 +1,1 @@
+"""What was observed and advised, republished as metrics for Prometheus and Grafana."""
