@@ -9,6 +9,7 @@ from time import time_ns
 
 from breakeven import streams
 from breakeven.calibration.calibrate import Calibrated, Driven, Rows, calibrated
+from breakeven.calibration.counted import put_out, used_by_others
 from breakeven.calibration.driven_rows import rows_of
 from breakeven.calibration.points import points_of
 from breakeven.calibration.verification import Verified, verified
@@ -36,6 +37,8 @@ FAULTS: Mapping[str, str] = {
 
 def calibrated_on(found: Serving, plan: Plan, *, progress: Progress | None = None) -> Calibrated:
     """Drive a running engine over a plan, and calibrate by it."""
+    engine = found.deployment.engine.name
+    before = put_out(found.server, engine)
     made = tour(
         found.server,
         found.dialect,
@@ -48,7 +51,8 @@ def calibrated_on(found: Serving, plan: Plan, *, progress: Progress | None = Non
     if made.ended == "interrupted":
         streams.tell(Message("driving.interrupted", {"requests": made.requests, "tokens": made.output_tokens, "server": found.address}))
         raise KeyboardInterrupt
-    return calibrated_by(made, found.deployment, found.address, _command(found, plan), told=found.warnings)
+    others = used_by_others(before, put_out(found.server, engine), made)
+    return calibrated_by(made, found.deployment, found.address, _command(found, plan), told=(*found.warnings, *others))
 
 
 def salt() -> str:
