@@ -112,6 +112,13 @@ class TestVllm:
         found = api.calibrate(tmp_path, hardware="l40s", engine="vllm 0.11.0")
         assert found.document.made.rows == 2 and [file.name for file in found.document.files] == ["run=0.json", "run=0.json"]
 
+    def test_a_recorded_file_s_peak_is_twice_its_streams_and_is_not_taken(self) -> None:
+        found = read_benchmark(Path(__file__).parent / "benchmarks" / "vllm_serve_detailed_recorded.json")
+        assert found is not None
+        run = loop(found.outcomes[0])
+        assert (run.concurrency, run.input_tokens, run.output_tokens) == (2.0, 64.0, 32.0) and run.engine == ""
+        assert run.tpot_s == pytest.approx(0.027202094133093443) and run.ttft_s == pytest.approx(0.106, abs=0.001)
+
     def test_a_recorded_file_of_a_busy_machine_is_one_of_survivors(self) -> None:
         found = read_benchmark(Path(__file__).parent / "benchmarks" / "vllm_serve_recorded.json")
         assert found is not None
