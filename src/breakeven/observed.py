@@ -40,6 +40,8 @@ WIDEST, STEPS = 4.0, 81
 """Logarithms of factors looked at, and how many."""
 POOL_ONLY = (*WITHOUT_EFFECT, "name", "block_size", "gpu_memory_utilization", "kv_cache_tokens")
 """Settings that move no time of a step."""
+FROM_ARRIVAL = "ttft_from_arrival"
+"""The sense of a TTFT that is the model's: from the arrival at the engine, its queue within, a router's before it not."""
 DRAFTING = ("vllm", "sglang", "llamacpp", "trtllm")
 """Engines whose counters show whether they draft."""
 
@@ -168,8 +170,11 @@ def _load(seen: Deployment, evidence: Evidence) -> float:
 
 def _first_token(seen: Deployment, evidence: Evidence, factor: float) -> float:
     """ln of the measured TTFT over the model's; NaN where the engine's measure is another, or it was full: then it is its queue."""
-    latency, measured = evidence.latencies.get("ttft"), _in_window(evidence, "ttft_s")
-    if not measured or latency is None or latency.count <= 0 or seen.workload.request_rate is None:
+    latency = evidence.latencies.get("ttft")
+    if latency is None or latency.count <= 0 or not latency.sense.endswith(FROM_ARRIVAL) or seen.workload.request_rate is None:
+        return float("nan")
+    measured = _in_window(evidence, "ttft_s") or latency.mean
+    if not measured:
         return float("nan")
     point = evaluate(seen, noise=Noise(step=factor, prefill=factor))
     if point.ttft_s is None or not np.all(np.isfinite(point.ttft_s)):
@@ -179,9 +184,17 @@ def _first_token(seen: Deployment, evidence: Evidence, factor: float) -> float:
 
 def as_told(d: Deployment, evidence: Evidence) -> Deployment:
     """The deployment with the settings that the engine told, whatever a file or a flag makes of them."""
-    said = {name: FIELDS[name](value, f"evidence: {name}") for name, value in evidence.told.settings.items() if name in FIELDS}
-    other: dict[str, Any] = {name: value for name, value in said.items() if name != "name" and value != getattr(d.engine, name)}
+    said = {name: _read(name, value) for name, value in evidence.told.settings.items() if name in FIELDS and name != "name"}
+    other: dict[str, Any] = {name: value[0] for name, value in said.items() if value and value[0] != getattr(d.engine, name)}
     return replace(d, engine=replace(d.engine, **other)) if other else d
+
+
+def _read(name: str, value: object) -> tuple[object, ...]:
+    """A setting as it was told; nothing where it cannot be read, which is refused where it is taken."""
+    try:
+        return (FIELDS[name](value, f"engine.{name}"),)
+    except InputError:
+        return ()
 
 
 def differing(d: Deployment, evidence: Evidence) -> Iterator[str]:
@@ -192,7 +205,7 @@ def differing(d: Deployment, evidence: Evidence) -> Iterator[str]:
     if told.version and not same_version(told.version, d.engine.version):
         yield "engine.version"
     for name, value in told.settings.items():
-        if name in FIELDS and name not in POOL_ONLY and FIELDS[name](value, f"evidence: {name}") != getattr(d.engine, name):
+        if name in FIELDS and name not in POOL_ONLY and _read(name, value) != (getattr(d.engine, name),):
             yield f"engine.{name}"
     if _drafts_otherwise(d, evidence):
         yield "engine.speculative"

@@ -171,6 +171,9 @@ class TestItsLayer:
         d, warnings = be.load(evidence=evidence)
         assert d.workload.request_rate is None and d.workload.concurrency == pytest.approx(12.0 + 18.0)
         assert keys(warnings) == ["warning.evidence_full"]
+        both = replace(evidence, replicas=2, levels={**evidence.levels, "running": Levels(values=(14.0,), shares=(1.0,), sure="sampled")})
+        twice, _ = be.load(evidence=both, flags={"hardware": "h100-sxm:2", "tp": 1})
+        assert twice.workload.concurrency == pytest.approx(2 * (14.0 + 18.0)), "levels are of one replica, clients of all"
         assert not be.load(evidence=evidence, flags={"rate": 4})[1], "who gives the arrivals need not be told how else they are known"
 
     def test_an_engine_that_counts_no_requests_stands_at_its_batch(self) -> None:
@@ -290,3 +293,27 @@ def test_an_unknown_setting_told_is_left_out_and_an_impossible_one_named() -> No
     evidence: Evidence = observation(told, MEASURED)
     with pytest.raises(InputError, match="fp8_nobody_knows"):
         be.load(evidence=evidence)
+    d, warnings = be.load(evidence=evidence, flags={"kv_cache_dtype": "fp8"})
+    assert d.observed is not None and d.observed.differs == ("engine.kv_cache_dtype",)
+    assert any("fp8_nobody_knows" in text(warning) for warning in warnings)
+
+
+def test_an_id_that_an_engine_on_this_machine_has_fetched_is_read_from_the_hubs_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from huggingface_hub import constants
+
+    config = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 512, "intermediate_size": 1536}
+    config |= {"num_hidden_layers": 4, "num_attention_heads": 8, "num_key_value_heads": 2, "vocab_size": 32000, "torch_dtype": "bfloat16"}
+    snapshot = tmp_path / "models--someone--their-own" / "snapshots" / ("a" * 40)
+    snapshot.mkdir(parents=True)
+    (snapshot / "config.json").write_text(json.dumps(config))
+    refs = tmp_path / "models--someone--their-own" / "refs"
+    refs.mkdir()
+    (refs / "main").write_text("a" * 40)
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr("huggingface_hub.file_download.constants.HF_HUB_CACHE", str(tmp_path))
+    told = replace(TOLD, model="someone/their-own", kv_tokens=None)
+    assert be.load(evidence=observation(told))[0].model.name == "someone/their-own"
+    with pytest.raises(InputError, match="someone/else"):
+        be.load(evidence=observation(replace(told, model="someone/else")))

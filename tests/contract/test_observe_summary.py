@@ -127,7 +127,9 @@ class TestRecordedPages:
         assert not jsonschema.Draft202012Validator(json_schema("evidence-1.schema.json")).is_valid(other)
 
 
-PAGES = sorted(path for path in (Path(__file__).parent / "pages").glob("*/*") if path.suffix in (".txt", ".json"))
+PAGES = sorted(
+    path for path in (Path(__file__).parent / "pages").glob("*/*") if path.suffix in (".txt", ".json") and ".slots" not in path.name
+)
 
 
 def page_of(name: str) -> Timeline:
@@ -233,6 +235,16 @@ class TestLittle:
         assert float(warning.values["right"]) > float(warning.values["left"]) + 25.0
         assert {"warn_unseen"} <= keys(found)
         assert not keys(evidence(timeline)) & {"warn_requests", "warn_unseen"}
+
+    def test_prompts_that_are_read_run_and_do_not_decode_which_is_no_contradiction(self) -> None:
+        """12 run by the gauge and 8 decode; 4 have their prompts read, by the seconds of that."""
+        flat = [made("running", [12.0] * 30), *(made(name, [0.0] * 30) for name in ("itl", "itl", "prefill_time"))]
+        seconds = np.arange(30.0) * 2.0
+        told = [flat[0]]
+        for one, part, each in zip(flat[1:], ("sum", "count", "sum"), (8.0, 400.0, 4.0), strict=True):
+            told.append(replace(one, part=part, values=seconds * each))
+        assert of(*told).figures["effective_batch"].value == pytest.approx(8.0)
+        assert "warn_unseen" not in keys(of(*told)) and "warn_unseen" in keys(of(*told[:3]))
 
     def test_a_window_shorter_than_its_requests_is_not_checked_and_says_so(self) -> None:
         requests = [Request(came=0.5 * i, prompt=50, output=400) for i in range(200)]

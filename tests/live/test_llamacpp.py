@@ -134,3 +134,26 @@ def test_an_observed_engine_is_only_read_and_once_an_interval(llama: Any, tmp_pa
     assert {method for _, method, _ in seen.relay.asked} == {"GET"}
     at = [when for when, _, path in seen.relay.asked if path == "/metrics"]
     assert all(after - before > 0.9 for before, after in pairwise(at))
+
+
+def test_a_clients_concurrency_is_not_the_engines_batch(llama: Any, tmp_path: Path) -> None:
+    prompts = [words(32, f"queued {number}") for number in range(6)]
+    with llama("-np", "2", "-c", "1024") as server, observing(server.url, tmp_path) as seen:
+        closed_loop(server.url, "llama", prompts, 100, clients=6)
+    assert seen.evidence["levels"]["running"]["values"][-1] == 2
+    assert seen.evidence["levels"]["waiting"]["values"][-1] == 4
+    assert seen.figure("batch_in_step") == pytest.approx(2, rel=NEAR)
+    assert seen.figure("effective_batch") <= 2
+
+
+def test_a_higher_acceptance_rate_is_not_more_tokens_a_round(llama: Any, tmp_path: Path, models: Path) -> None:
+    rate, length = {}, {}
+    for drafted_tokens, rates in (("1", "0.9"), ("3", "0.9,0.6,0.4")):
+        folder = tmp_path / drafted_tokens
+        folder.mkdir()
+        options = ("--spec-type", "draft-simple", "-md", str(models / "smol-draft.gguf"), "--spec-draft-n-max", drafted_tokens)
+        with llama("-np", "1", "-c", "512", *options, "--spec-synth-rates", rates) as server, observing(server.url, folder) as seen:
+            closed_loop(server.url, "llama", [words(40, "position")], 120, clients=1)
+        rate[drafted_tokens], length[drafted_tokens] = seen.figure("acceptance_rate"), seen.figure("acceptance_length")
+    assert rate["1"] > rate["3"]
+    assert length["1"] < length["3"]

@@ -68,12 +68,15 @@ def _at(one: Histogram, bounds: Sequence[float]) -> Array:
 def quantile(one: Histogram, q: float) -> float | None:
     """The value that a share q is within, straight inside its bucket; None beyond the last bucket that is bounded, or of nothing.
 
-    x = a + (b − a)·(q·n − C(a))/(C(b) − C(a)); the first bucket begins at 0 where its bound is above 0. Unit: that of the bounds.
-    Source: ``histogram_quantile`` of the Prometheus documentation (2024), except that it answers the last bound where we answer None.
+    x = a + (b − a)·(q·n − C(a))/(C(b) − C(a)), and at most mean/(1 − q); the first bucket begins at 0 where its bound is above 0.
+    Unit: that of the bounds. Source: ``histogram_quantile`` of the Prometheus documentation (2024), except that it answers the last bound
+    where we answer None; the limit is Markov's inequality, which tells queues of microseconds in a first bucket of 0.3 s from 0.15 s.
 
     >>> h = histogram([(1.0, 2.0), (2.0, 6.0), (inf, 8.0)], 14.0, 8.0)
     >>> quantile(h, 0.5), quantile(h, 0.75), quantile(h, 0.9)
     (1.5, 2.0, None)
+    >>> quantile(histogram([(0.25, 8.0), (inf, 8.0)], 0.125, 8.0), 0.5)
+    0.03125
     """
     if not one.bounds or one.count <= 0.0:
         return None
@@ -84,7 +87,8 @@ def quantile(one: Histogram, q: float) -> float | None:
     high, before = one.bounds[place], one.counts[place - 1] if place else 0.0
     low = one.bounds[place - 1] if place else min(0.0, high)
     inside = one.counts[place] - before
-    return low + (high - low) * (wanted - before) / inside if inside > 0.0 else high
+    straight = low + (high - low) * (wanted - before) / inside if inside > 0.0 else high
+    return straight if one.mean is None or low < 0.0 or q >= 1.0 else max(low, min(straight, one.mean / (1.0 - q)))
 
 
 def second_moment(one: Histogram) -> float | None:

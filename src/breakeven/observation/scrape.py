@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from breakeven.endpoint import TIMEOUT_S, Endpoint, address, get
 from breakeven.errors import BreakevenError, InputError
 from breakeven.observation import page as pages
+from breakeven.observation import slots
 from breakeven.observation.page import Page
 
 UNNAMED = ("/metrics", "/prometheus/metrics")
@@ -115,4 +116,5 @@ def scrape(target: Target) -> Read:
     answer = get(target.places[0])
     at_s = (began + now_s()) / 2.0
     read = pages.read(answer.body, answer.content_type, target.engine, model=target.model, target=target.source)
-    return Read(source=target.source, at_s=at_s, page=read)
+    further = slots.beside(target.places[0], read)
+    return Read(source=target.source, at_s=at_s, page=replace(read, readings=(*read.readings, *further)) if further else read)

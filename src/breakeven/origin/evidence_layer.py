@@ -100,21 +100,25 @@ def _arrivals(evidence: Evidence) -> tuple[dict[str, object], tuple[Message, ...
 
 
 def _batch(evidence: Evidence) -> tuple[dict[str, object], tuple[Message, ...]]:
-    """What decodes in a step, of an engine that made tokens and does not say how many requests they are of."""
+    """What decodes in a step, of an engine that worked and does not say how many requests that was for, or ended none of them meanwhile."""
     batch = value_of(evidence, "batch_in_step") or value_of(evidence, "effective_batch")
-    if batch is None or "request_rate_per_s" in evidence.figures or not value_of(evidence, "output_tokens_per_s"):
+    if not batch or not (value_of(evidence, "output_tokens_per_s") or evidence.counts.get("steps")):
         return {}, ()
     found: dict[str, object] = {"workload.batch": max(batch, 1.0)}
     context = value_of(evidence, "context_tokens")
     if context is not None and not {*LENGTHS} <= {*evidence.figures}:
         found["workload.context_tokens"] = context
-    return found, (Message("warning.evidence_no_requests", {"batch": max(batch, 1.0)}),)
+    values = {"batch": max(batch, 1.0), "seconds": evidence.seconds}
+    if "request_rate_per_s" in evidence.figures:
+        return found, (Message("warning.evidence_none_ended", values),)
+    return found, (Message("warning.evidence_no_requests", values),)
 
 
 def in_flight(evidence: Evidence) -> float | None:
-    """Mean requests running and waiting, over all that was observed."""
-    running = value_of(evidence, "effective_batch")
-    return None if running is None else running + mean(evidence.levels.get("waiting"))
+    """Mean requests running and waiting, on all replicas that were observed; figures and levels are those of one."""
+    level = evidence.levels.get("running")
+    running = value_of(evidence, "effective_batch") if level is None else mean(level)
+    return None if running is None else (running + mean(evidence.levels.get("waiting"))) * evidence.replicas
 
 
 def mean(level: Levels | None) -> float:

@@ -46,16 +46,30 @@ def load_id(name: str, near: str = "") -> Model:
 
     ``near`` are catalogue names that look like it, for that line.
     """
+    asked = _asked(name, near)
+    return _loaded(asked, _cached(asked) or _fetched(asked))
+
+
+def load_kept(name: str) -> Model | None:
+    """The model of an id whose configuration is in the cache; None where it would have to be fetched."""
+    asked = _asked(name, "")
+    config = _cached(asked)
+    return None if config is None else _loaded(asked, config)
+
+
+def _asked(name: str, near: str) -> Asked:
     # Read when the library is imported: it would tell the hub what runs it.
     os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
     from huggingface_hub import constants
 
     repository, _, revision = name.partition("@")
-    asked = Asked(repository=repository, revision=revision or None, endpoint=constants.ENDPOINT, cache=constants.HF_HUB_CACHE, near=near)
-    config = _cached(asked) or _fetched(asked)
-    # A snapshot that is complete in the cache is read with its weight files' headers.
-    found = load_config(config.parent if is_complete(config.parent) else config, name=repository, indexed=True)
-    return replace(found, name=repository, hf_ids=(repository,))
+    return Asked(repository=repository, revision=revision or None, endpoint=constants.ENDPOINT, cache=constants.HF_HUB_CACHE, near=near)
+
+
+def _loaded(asked: Asked, config: Path) -> Model:
+    """A snapshot that is complete in the cache is read with its weight files' headers."""
+    found = load_config(config.parent if is_complete(config.parent) else config, name=asked.repository, indexed=True)
+    return replace(found, name=asked.repository, hf_ids=(asked.repository,))
 
 
 def _cached(asked: Asked) -> Path | None:

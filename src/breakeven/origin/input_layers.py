@@ -13,7 +13,7 @@ from breakeven.origin.layers import ARRIVAL_PATHS, Table, contradictions, file_l
 from breakeven.origin.startup_log import StartupLog
 from breakeven.spec.evidence import Evidence
 
-ABOUT_ARRIVALS = ("warning.evidence_full", "warning.evidence_no_requests")
+ABOUT_ARRIVALS = ("warning.evidence_full", "warning.evidence_no_requests", "warning.evidence_none_ended")
 """Notes of an observation that say nothing where the user gives the arrivals."""
 
 

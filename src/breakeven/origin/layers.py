@@ -236,7 +236,12 @@ def _same(name: str, said: object, typed: object) -> bool:
     """Whether two values mean the same; a version tells as much as the shorter one."""
     if name == "version":
         return str(said).startswith(str(typed)) or str(typed).startswith(str(said))
-    return FIELDS[name](said, f"log: {name}") == FIELDS[name](typed, f"engine.{name}")
+    try:
+        ran = FIELDS[name](said, f"log: {name}")
+    except InputError:
+        # What cannot be read is refused where it is taken; here the user has said it otherwise.
+        return False
+    return ran == FIELDS[name](typed, f"engine.{name}")
 
 
 def _refuse_path(keys: Mapping[str, object], known: tuple[str, ...], prefix: str) -> None:

@@ -48,7 +48,16 @@ def load_told(name: str, catalog_dirs: tuple[Path, ...] = ()) -> Model:
             return load_model(each, catalog_dirs, fetch=False)[0]
         except InputError:
             continue
+    if (kept := _kept(name)) is not None:
+        return kept
     raise InputError("evidence_model", name=shown(name))
+
+
+def _kept(name: str) -> Model | None:
+    """The model of an id that an engine on this machine has fetched before: from the hub's cache."""
+    from breakeven.origin.hub import is_id, load_kept
+
+    return load_kept(name) if is_id(name) and not Path(name).exists() else None
 
 
 def _local(name: str, beside: Path | None) -> Path | None:

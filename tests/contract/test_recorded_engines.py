@@ -1,0 +1,62 @@
+"""Pages recorded from real engines while a client of known requests used them: what is observed equals what that client sent and got."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from breakeven.observation import page as pages
+from breakeven.observation import slots, summary
+from breakeven.observation.record import Record
+from breakeven.observation.scrape import Read
+from breakeven.spec.evidence import Evidence, Told
+
+PAGES = Path(__file__).parent / "pages"
+EVERY_S = 4.0
+
+
+def evidence(engine: str, version: str) -> Evidence:
+    record = Record(every_s=EVERY_S)
+    for place, moment in enumerate(("before", "amid", "after")):
+        body = (PAGES / engine / f"{version}-four-clients-{moment}.txt").read_bytes()
+        record.add(Read(source="http://one", at_s=1_796_000_000.0 + place * EVERY_S, page=pages.read(body, "text/plain; version=0.0.4")))
+    return summary.summarised(record.timeline(), Told(engine=engine), target="http://one", source="live")
+
+
+def test_vllm_counts_the_requests_tokens_and_hits_of_its_client() -> None:
+    found = evidence("vllm", "0.32")
+    assert found.counts["requests_finished"] == 12
+    assert found.counts["prompt_tokens"] == found.counts["prefix_queries"] == 12 * 296
+    assert found.counts["prompt_tokens_cached"] == found.counts["prefix_hits"] == 12 * 256
+    assert found.counts["output_tokens"] == 12 * 60
+    assert found.counts["step_tokens_sum"] == 12 * (296 - 256 + 60)
+    assert found.figures["prefix_hit_rate"].value == pytest.approx(256 / 296)
+    assert sum(found.acceptance_cumulative) * found.counts["drafts"] == pytest.approx(found.counts["accepted_tokens"])
+    assert found.levels["running"].values[-1] == 4
+
+
+def test_llamacpp_counts_the_tokens_hits_and_drafts_of_its_client() -> None:
+    found = evidence("llamacpp", "2026.10")
+    assert found.counts["output_tokens"] == 10 * 100
+    # By the timings of the client's ten answers.
+    assert (found.counts["prompt_tokens_computed"], found.counts["prompt_tokens_cached"]) == (624, 576)
+    assert (found.counts["draft_tokens"], found.counts["accepted_tokens"]) == (1020, 650)
+    assert sum(found.acceptance_cumulative) * found.counts["drafts"] == pytest.approx(650)
+    assert found.figures["batch_in_step"].value == pytest.approx(4, rel=0.2)
+
+
+def test_llamacpps_slots_tell_the_context_that_its_metrics_do_not() -> None:
+    said = json.loads((PAGES / "llamacpp/2026.10-four-clients-amid.slots.json").read_text(encoding="utf-8"))
+    # Three slots have 120 tokens of prompt and 19 that came, the last of them not cached yet; the fourth is a token ahead.
+    assert slots.held(said) == 3 * 138 + 139
+
+
+@pytest.mark.parametrize("said", [None, {}, [], [None, 3, {}], [{"is_processing": True, "next_token": [], "n_prompt_tokens": "7"}]])
+def test_slots_of_another_form_tell_nothing(said: object) -> None:
+    assert slots.held(said) == 0
+
+
+def test_a_slot_that_reads_its_prompt_tells_nothing_yet() -> None:
+    assert slots.held([{"is_processing": True, "n_prompt_tokens": 120, "next_token": [{"n_decoded": 0}]}]) == 0

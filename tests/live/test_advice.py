@@ -1,0 +1,67 @@
+"""From a running engine to advice: what it tells and shows is all taken as measured."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from live_client import streaming, words
+from live_observation import observing, said
+
+pytestmark = pytest.mark.live
+DEVICE = ("--hardware", "epyc-9654", "--device-memory", "24GB")
+"""Some device: which one this runs on cannot be read."""
+ADDED = {"hardware.device.memory_bytes", "hardware.device", "hardware.count", "model"}
+
+
+def advised(*arguments: str) -> dict[str, Any]:
+    return json.loads(said("advise", *arguments, *DEVICE, "--json"))  # type: ignore[no-any-return]
+
+
+def measured(advice: dict[str, Any]) -> set[str]:
+    return {name for name, origin in advice["provenance"].items() if origin == "measured"}
+
+
+def declared(advice: dict[str, Any]) -> set[str]:
+    return {name for name, origin in advice["provenance"].items() if origin in ("declared", "file")}
+
+
+@pytest.fixture(scope="module")
+def decoding(llama: Any) -> Any:
+    """llama.cpp's server with three of its four slots decoding."""
+    prompts = [words(64, f"advised {number}") for number in range(3)]
+    with llama("-np", "4", "-c", "8192") as server, streaming(server.url, "llama", prompts, 1900):
+        yield server
+
+
+def test_advice_about_llamacpp_needs_its_address_a_model_file_and_a_device(decoding: Any, models: Path) -> None:
+    advice = advised("--url", decoding.url, "--model", str(models / "smol-Q4_0.gguf"))
+    told = {"engine.name", "engine.max_num_seqs", "engine.max_model_len", "workload.batch", "workload.context_tokens"}
+    assert told <= measured(advice)
+    assert declared(advice) <= ADDED
+    assert advice["operating_point"]["effective_batch"] == pytest.approx(3, rel=0.1)
+    assert advice["deployment"]["engine"]["max_num_seqs"] == 4
+    assert 64 < advice["operating_point"]["mean_context_tokens"] < 2048
+
+
+def test_advice_about_what_was_observed_of_llamacpp_is_about_that_batch(decoding: Any, models: Path, tmp_path: Path) -> None:
+    with observing(decoding.url, tmp_path) as seen:
+        time.sleep(3)
+    advice = advised("--evidence", str(seen.file), "--model", str(models / "smol-Q4_0.gguf"))
+    assert advice["operating_point"]["effective_batch"] == pytest.approx(seen.figure("effective_batch"), rel=0.01)
+    status = {item["id"]: item["status"] for item in advice["checklist"]}
+    assert status["effective_batch_measured"] == "done"
+
+
+def test_advice_about_vllm_needs_its_address_a_model_and_a_device(vllm: Any, engines: Any) -> None:
+    prompts = [words(64, f"vllm advised {number}") for number in range(3)]
+    with streaming(vllm.url, "vllm", prompts, 3500):
+        advice = advised("--url", vllm.url, "--model", engines["vllm"]["model"])
+    told = {"engine.name", "engine.version", "engine.block_size", "engine.kv_cache_tokens", "engine.max_model_len", "workload.batch"}
+    assert told <= measured(advice)
+    assert declared(advice) <= ADDED
+    assert advice["deployment"]["engine"]["version"] == "0.32.0"
+    assert advice["operating_point"]["effective_batch"] == pytest.approx(3, rel=0.1)
