@@ -37,6 +37,7 @@ from breakeven.statement import check, ledgers
 
 if TYPE_CHECKING:
     from breakeven.calibration.calibrate import Calibrated
+    from breakeven.measured.steps import Stated
     from breakeven.simulation.combinations import Plan, Progress
     from breakeven.simulation.result import Simulation
     from breakeven.trace import Trace
@@ -238,9 +239,17 @@ def engine(name: str = "vllm", version: str | None = None, device: Device | None
 
 
 def backtest(
-    paths: Path | str | Sequence[Path | str], *, leave_out: str | None = None, draws: int = BACKTEST_DRAWS, seed: int = 0
+    paths: Path | str | Sequence[Path | str],
+    *,
+    leave_out: str | None = None,
+    draws: int = BACKTEST_DRAWS,
+    seed: int = 0,
+    stated: Stated | None = None,
 ) -> Backtest:
-    """How well the model predicts measurements in files (``docs/guide/backtest.md``); ``leave_out="group"`` fits anew without each."""
+    """How well the model predicts measurements in files (``docs/guide/backtest.md``); ``leave_out="group"`` fits anew without each.
+
+    ``stated``: model, device and engine of results of benchmarks that do not say them.
+    """
     from breakeven.calibration.backtest import backtest as held
     from breakeven.calibration.backtest import leave_one_group_out
     from breakeven.measured.files import read
@@ -248,7 +257,7 @@ def backtest(
     _check_arguments(THRESHOLD, draws)
     if leave_out not in (None, "group"):
         raise InputError("not_one_of", path="leave_out", value=leave_out, names="group")
-    measured = read([paths] if isinstance(paths, (Path, str)) else paths)
+    measured = read([paths] if isinstance(paths, (Path, str)) else paths, stated)
     if leave_out is None:
         return held(measured, draws=draws, seed=_checked_seed(seed))
     from breakeven.calibration.refit import refit

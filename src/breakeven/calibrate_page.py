@@ -93,7 +93,7 @@ def _residuals(document: CalibrateDocument, verbose: bool) -> Iterator[Renderabl
         error = say("calibrate.error", language, error=row.log_error)
         times = (_quantity_text(row.quantity, row.measured), _quantity_text(row.quantity, row.predicted))
         place = PurePath(row.where).name
-        name = place if row.id == row.where else f"{row.id} ({place})"
+        name = place if row.id in (row.where, place) else f"{row.id} ({place})"
         yield _line([name, _named(row.quantity, language), *times, error], ROWS)
     yield glued("")
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any
 
 from breakeven import streams
-from breakeven.driving.serving import Stated
 from breakeven.errors import InputError
 from breakeven.messages import say
 from breakeven.verb import option
 
 if TYPE_CHECKING:
     from breakeven.driving.grid import Bounds
+    from breakeven.driving.serving import Stated
     from breakeven.driving.tour import Progress
 
 Url = Annotated[str | None, option("--url", metavar="URL")]
@@ -43,7 +43,7 @@ class Sent:
     url: str = field(repr=False)
     allow_load: bool
     headers: Mapping[str, str] = field(repr=False)
-    stated: Stated
+    stated: "Stated"
     catalog_dirs: Sequence[str]
 
 

@@ -40,6 +40,8 @@ WIDEST, STEPS = 4.0, 81
 """Logarithms of factors looked at, and how many."""
 POOL_ONLY = (*WITHOUT_EFFECT, "name", "block_size", "gpu_memory_utilization", "kv_cache_tokens")
 """Settings that move no time of a step."""
+FROM_ARRIVAL = "ttft_from_arrival"
+"""The sense of a TTFT that is the model's: from the arrival at the engine, its queue within, a router's before it not."""
 DRAFTING = ("vllm", "sglang", "llamacpp", "trtllm")
 """Engines whose counters show whether they draft."""
 
@@ -168,8 +170,11 @@ def _load(seen: Deployment, evidence: Evidence) -> float:
 
 def _first_token(seen: Deployment, evidence: Evidence, factor: float) -> float:
     """ln of the measured TTFT over the model's; NaN where the engine's measure is another, or it was full: then it is its queue."""
-    latency, measured = evidence.latencies.get("ttft"), _in_window(evidence, "ttft_s")
-    if not measured or latency is None or latency.count <= 0 or seen.workload.request_rate is None:
+    latency = evidence.latencies.get("ttft")
+    if latency is None or latency.count <= 0 or not latency.sense.endswith(FROM_ARRIVAL) or seen.workload.request_rate is None:
+        return float("nan")
+    measured = _in_window(evidence, "ttft_s") or latency.mean
+    if not measured:
         return float("nan")
     point = evaluate(seen, noise=Noise(step=factor, prefill=factor))
     if point.ttft_s is None or not np.all(np.isfinite(point.ttft_s)):

@@ -49,7 +49,7 @@ def observation(told: Told = TOLD, measured: dict[str, float] | None = None, **c
         told=told,
         figures=figures(MEASURED if measured is None else measured),
         levels={"waiting": Levels(values=(0.0,), shares=(1.0,), sure="sampled")},
-        latencies={"ttft": Quantiles(mean=0.06, count=1200.0)},
+        latencies={"ttft": Quantiles(mean=0.06, count=1200.0, sense="adapter.ttft_from_arrival")},
     )
     return replace(found, **changed)
 

@@ -35,6 +35,9 @@ class Engine:
         self.bodies: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
         self.steps = 0
+        self.tokens = 0
+        self.others = 0
+        """Tokens a step that somebody else's requests take."""
         self.most_running = 0
         self.over = False
         self.thread = threading.Thread(target=self._work, daemon=True)
@@ -68,6 +71,7 @@ class Engine:
 
     def _emit(self, batch: list[Sequence]) -> None:
         self.steps += 1
+        self.tokens += len(batch)
         for one in batch:
             one.tokens, one.left = one.tokens + 1, one.left - 1
             one.out.put(1)
@@ -97,7 +101,8 @@ class Handler(BaseHTTPRequestHandler):
             "/slots": [{"id": 0, "n_ctx": engine.length, "speculative": False}],
         }
         if self.path == "/metrics":
-            text = f"# TYPE llamacpp:n_decode_total counter\nllamacpp:n_decode_total {engine.steps}\n"
+            counted = {"n_decode_total": engine.steps, "tokens_predicted_total": engine.tokens + engine.others * engine.steps}
+            text = "".join(f"# TYPE llamacpp:{name} counter\nllamacpp:{name} {value}\n" for name, value in counted.items())
             self._answer(200, text.encode(), "text/plain; version=0.0.4")
         elif self.path in pages:
             self._answer(200, json.dumps(pages[self.path]).encode(), "application/json")

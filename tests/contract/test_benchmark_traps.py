@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from benchmark_samples import EVIDENCE, GUIDELLM, METRICS, MODEL, SAMPLES, SGLANG, VLLM, csv_of, figure, latency, lines, llama_bench
+from recorded_pages import observed
 
 from breakeven import api
 from breakeven.errors import InputError
@@ -16,7 +17,18 @@ from breakeven.measured.benchmark import Loop, Outcome
 from breakeven.measured.benchmark_files import read_benchmark
 from breakeven.measured.benchmarks.llama_bench import weight_format
 from breakeven.measured.step_forms import Reading
+from breakeven.measured.steps import Stated
 from breakeven.messages import text
+from breakeven.observation.summary import summarised
+from breakeven.renderers import json as as_json
+from breakeven.spec.evidence import Told
+
+DEVICE = """family = 'cpu'
+memory_bytes = 16e9
+bandwidth_bytes_per_s = 40e9
+matmul_flops = {bf16 = 4e11, fp16 = 4e11}
+sources = {all = 'made up'}
+"""
 
 
 def read(folder: Path, content: str) -> list[Outcome]:
@@ -99,6 +111,11 @@ class TestVllm:
         (tmp_path / "plot.png").write_bytes(b"\x89PNG")
         found = api.calibrate(tmp_path, hardware="l40s", engine="vllm 0.11.0")
         assert found.document.made.rows == 2 and [file.name for file in found.document.files] == ["run=0.json", "run=0.json"]
+
+    def test_a_recorded_file_of_a_busy_machine_is_one_of_survivors(self) -> None:
+        found = read_benchmark(Path(__file__).parent / "benchmarks" / "vllm_serve_recorded.json")
+        assert found is not None
+        assert "only 6 of 8 requests were served" in why(found.outcomes[0])
 
 
 class TestSglang:
@@ -199,12 +216,31 @@ class TestEvidence:
         found = read(tmp_path, json.dumps(EVIDENCE | {"windows": windows}))
         loops = [loop(each) for each in found]
         assert [each.concurrency for each in loops] == [8.0, 32.0]
-        assert [each.tpot_s for each in loops] == pytest.approx([8 * 300 / 1e5, 32 * 300 / 3e5])
+        assert [each.tpot_s for each in loops] == pytest.approx([8 * 300 / (1e5 - 2), 32 * 300 / (3e5 - 3)])
+
+    def test_a_window_that_was_hardly_seen_is_no_row(self, tmp_path: Path) -> None:
+        windows = {"window_s": 300.0, "requests": [1, 1], "output_tokens": [1e5, 1e5], "running": [8.0, 9.0], "observed": [1.0, 0.4]}
+        assert [loop(each).concurrency for each in read(tmp_path, json.dumps(EVIDENCE | {"windows": windows}))] == [8.0]
+
+    def test_what_a_recorded_engine_told_becomes_the_row_that_its_pages_hold(self, shared: Path, tmp_path: Path) -> None:
+        """vLLM on a processor, pages before and after a load: 182.5 s of waiting, 3,540 decoded tokens in 727 steps."""
+        pages = observed(shared, ("vllm_metrics_idle.txt", "vllm_metrics_load.txt", "vllm_metrics_after.txt"))
+        seen = summarised(pages, Told(engine="vllm", version="0.32.0"), target="http://127.0.0.1:8000", source="live")
+        (tmp_path / "seen.json").write_text(as_json.render(seen))
+        (tmp_path / "here.toml").write_text(DEVICE)
+        flags = {"model": "smollm2-135m", "hardware": "here", "catalog_dirs": [tmp_path]}
+        found = api.calibrate(tmp_path / "seen.json", **flags)  # type: ignore[arg-type]
+        (row,) = [one for one in found.fit.residuals if one.quantity in ("tpot", "step")]
+        assert row.measured == pytest.approx(182.47855988699712 / 3540, rel=1e-6)
+        (entry,) = found.document.deployments
+        assert (entry.engine, entry.version, entry.device) == ("vllm", "0.32.0", "here")
 
     def test_sequences_are_counted_while_the_engine_worked(self, tmp_path: Path) -> None:
         windows = {"window_s": 300.0, "requests": [1], "output_tokens": [100_000], "running": [8.0]}
         found = one(tmp_path, EVIDENCE | {"windows": windows, "figures": EVIDENCE["figures"] | {"busy_share": figure(0.5)}})
-        assert loop(found).concurrency == 16 and loop(found).tpot_s == pytest.approx(0.024) and "bench.evidence_idle" in notes(found)
+        assert (
+            loop(found).concurrency == 16 and loop(found).tpot_s == pytest.approx(0.024, rel=1e-4) and "bench.evidence_idle" in notes(found)
+        )
 
     def test_drafting_is_no_plain_step(self, tmp_path: Path) -> None:
         assert "drafted" in why(one(tmp_path, EVIDENCE | {"figures": EVIDENCE["figures"] | {"acceptance_length": figure(2.4)}}))
@@ -240,3 +276,20 @@ def test_a_version_that_no_file_tells_is_not_made_up(tmp_path: Path) -> None:
     (tmp_path / "f").write_text(json.dumps(VLLM))
     found = api.calibrate(tmp_path / "f", hardware="l40s")
     assert {entry.version for entry in found.document.deployments} == {"main"}
+
+
+def test_a_backtest_answers_the_runs_of_a_benchmark_and_says_why_not(tmp_path: Path) -> None:
+    drafted = VLLM | {"spec_decode_acceptance_length": 2.8}
+    (tmp_path / "bench.jsonl").write_text(lines(VLLM, drafted))
+    (tmp_path / "llama.jsonl").write_text(lines(llama_bench(0, 128, 0, 2.0e9)))
+    found = api.backtest(tmp_path, draws=64, stated=Stated(model="llama-3.1-8b", device="l40s"))
+    assert [row.id for row in found.answered] == ["bench.jsonl:1", "llama.jsonl:1"]
+    assert [row.id for row in found.skipped] == ["bench.jsonl:2"]
+    assert all(row.tpot is not None and 0.5 < row.tpot.measured / row.tpot.predicted < 2.0 for row in found.answered)
+
+
+def test_a_backtest_that_leaves_groups_out_takes_benchmarks_too(tmp_path: Path) -> None:
+    (tmp_path / "bench.jsonl").write_text(lines(VLLM, VLLM | {"mean_tpot_ms": 31.0, "max_concurrency": 15}))
+    (tmp_path / "llama.jsonl").write_text(lines(llama_bench(0, 128, 0, 2.0e9)))
+    found = api.backtest(tmp_path, draws=16, leave_out="group", stated=Stated(model="llama-3.1-8b", device="l40s"))
+    assert len(found.answered) == 3

@@ -13,7 +13,7 @@ from benchmark_samples import SAMPLES, Sample
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from breakeven import registry
+from breakeven import api, registry
 from breakeven.errors import InputError
 from breakeven.measured.benchmark import Loop, Outcome
 from breakeven.measured.benchmark_files import is_recognised, read_benchmark, readers
@@ -146,3 +146,18 @@ def test_a_report_in_yaml_says_what_it_says_in_json(tmp_path: Path) -> None:
     report = json.loads(SAMPLES["guidellm"].text)
     (one,), (other,) = (measured(read(tmp_path, words)) for words in (yaml.safe_dump(report, sort_keys=False), json.dumps(report)))
     assert one == other
+
+
+@settings(max_examples=40, deadline=None)
+@given(data=st.data())
+def test_any_value_in_any_place_is_a_calibration_or_one_line(data: st.DataObject, tmp_path_factory: pytest.TempPathFactory) -> None:
+    name = data.draw(st.sampled_from(sorted(JSON)))
+    path = data.draw(st.sampled_from(places(JSON[name])[1:]))
+    file = tmp_path_factory.mktemp("any") / "found.json"
+    file.write_text(json.dumps(with_value(JSON[name], path, data.draw(st.sampled_from(BAD)))))
+    try:
+        found = api.calibrate(file, model="llama-3.1-8b", hardware="l40s", engine="llamacpp" if name.startswith("llama") else "vllm 0.11.0")
+    except InputError as error:
+        assert "\n" not in str(error)
+    else:
+        assert found.document.made.rows >= 1

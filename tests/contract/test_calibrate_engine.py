@@ -149,6 +149,14 @@ class TestOnAServer:
         ):
             assert words in out
 
+    @pytest.mark.parametrize(("others", "said"), [(0, False), (1, True)])
+    def test_an_engine_that_others_use_too_is_told_by_its_counters(
+        self, capsys: pytest.CaptureFixture[str], stub: Stub, folder: Path, others: int, said: bool
+    ) -> None:
+        stub.engine.others = others
+        code, out, _ = ran(capsys, stub, folder, "--allow-load", "--concurrency-grid", "1,2", "--context-grid", "64", "--requests", "2")
+        assert code == 0 and ("others used it" in out) is said
+
     @pytest.mark.parametrize(
         ("fault", "code", "said"), [("status", 3, "status 500"), ("empty", 3, "without a token"), ("dies", 3, "a stream ended after")]
     )

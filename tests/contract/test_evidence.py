@@ -171,6 +171,9 @@ class TestItsLayer:
         d, warnings = be.load(evidence=evidence)
         assert d.workload.request_rate is None and d.workload.concurrency == pytest.approx(12.0 + 18.0)
         assert keys(warnings) == ["warning.evidence_full"]
+        both = replace(evidence, replicas=2, levels={**evidence.levels, "running": Levels(values=(14.0,), shares=(1.0,), sure="sampled")})
+        twice, _ = be.load(evidence=both, flags={"hardware": "h100-sxm:2", "tp": 1})
+        assert twice.workload.concurrency == pytest.approx(2 * (14.0 + 18.0)), "levels are of one replica, clients of all"
         assert not be.load(evidence=evidence, flags={"rate": 4})[1], "who gives the arrivals need not be told how else they are known"
 
     def test_an_engine_that_counts_no_requests_stands_at_its_batch(self) -> None:

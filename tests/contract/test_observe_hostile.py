@@ -8,6 +8,7 @@ import re
 import signal
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from threading import Event, main_thread
 from threading import enumerate as enumerate_threads
@@ -32,6 +33,20 @@ HIDDEN = "|".join((USER, SECRET, base64.b64encode(USER.encode()).decode()[:16]))
 def read(*urls: str, readings: int = 5, every_s: float = EVERY_S, timeout_s: float = 5.0, heard: window.Heard | None = None) -> Timeline:
     """So many readings at most."""
     return window.observe(scrape.targets(urls, timeout_s=timeout_s), for_s=(readings - 1) * every_s, every_s=every_s, heard=heard)
+
+
+def read_until(url: str, enough: int) -> Timeline:
+    """At least so many answers, good or bad, however slow the machine; then the user ends it, which is left out of the notes."""
+    heard = 0
+
+    def count(one: Read | Missed, record: Record) -> None:
+        nonlocal heard
+        heard += 1
+        if heard == enough:
+            signal.raise_signal(signal.SIGINT)
+
+    timeline = read(url, readings=10_000, heard=count)
+    return replace(timeline, notes=tuple(note for note in timeline.notes if note.key != "observe.note_interrupted"))
 
 
 def series(timeline: Timeline, quantity: str, source: str = "") -> Series:
@@ -112,7 +127,7 @@ def test_there_is_at_most_one_reading_an_interval_and_the_schedule_does_not_catc
 def test_a_server_that_answers_again_is_read_on_and_what_is_missing_is_told() -> None:
     answers = [whole(vllm(100)), status(500), status(503), whole(vllm(140)), whole(vllm(150))]
     with serving({"/metrics": in_turn(*answers)}) as server:
-        timeline = read(f"{server.url}/metrics", readings=20)
+        timeline = read_until(f"{server.url}/metrics", 6)
     assert timeline.missed == 2 and list(series(timeline, "output_tokens").values[:3]) == [100.0, 140.0, 150.0]
     [lost, why] = notes(timeline)
     assert "2 readings did not come back; it was not seen for" in lost
@@ -128,7 +143,7 @@ def test_a_restart_in_the_middle_is_read_through_and_told() -> None:
         whole(vllm(90, started=1e9 + 60)),
     ]
     with serving({"/metrics": in_turn(*answers)}) as server:
-        timeline = read(f"{server.url}/metrics", readings=20)
+        timeline = read_until(f"{server.url}/metrics", 5)
     assert list(series(timeline, "output_tokens").values[:4]) == [1000.0, 1100.0, 30.0, 90.0], "as they stand on the page"
     told = notes(timeline)
     assert sum("began anew" in note and "(2 counters fell)" in note for note in told) == 1
@@ -137,27 +152,27 @@ def test_a_restart_in_the_middle_is_read_through_and_told() -> None:
 
 def test_a_restart_that_no_counter_shows_is_told_by_the_start_of_the_process() -> None:
     with serving({"/metrics": in_turn(whole(vllm(10, started=1e9)), whole(vllm(500, started=1e9 + 9)))}) as server:
-        timeline = read(f"{server.url}/metrics", readings=20)
+        timeline = read_until(f"{server.url}/metrics", 3)
     assert [note.key for note in timeline.notes] == ["observe.note_restart_unseen"]
 
 
 def test_many_restarts_are_one_line() -> None:
     with serving({"/metrics": in_turn(*(whole(vllm(100 - at)) for at in range(10)))}) as server:
-        timeline = read(f"{server.url}/metrics", readings=30)
+        timeline = read_until(f"{server.url}/metrics", 10)
     assert [note.key for note in timeline.notes] == ["observe.note_restarts"]
 
 
 def test_two_engines_behind_one_address_are_told_apart_from_restarts() -> None:
     first, second = whole(vllm(1000, started=1e9)), whole(vllm(2000, started=1e9 + 5))
     with serving({"/metrics": in_turn(first, second, first, second)}) as server:
-        timeline = read(f"{server.url}/metrics", readings=20)
+        timeline = read_until(f"{server.url}/metrics", 4)
     assert [note.key for note in timeline.notes] == ["observe.note_alternates"]
     assert "give the address of each engine" in notes(timeline)[0]
 
 
 def test_a_server_that_dies_in_the_middle_leaves_what_it_told() -> None:
     with serving({"/metrics": in_turn(whole(vllm(100)), whole(vllm(110)), lambda handler: None)}) as server:
-        timeline = read(f"{server.url}/metrics", readings=12)
+        timeline = read_until(f"{server.url}/metrics", 4)
     assert timeline.readings == 2 and timeline.missed >= 1
     assert "nor since" in notes(timeline)[0] and "closed before the answer was whole" in notes(timeline)[1]
 
@@ -259,7 +274,7 @@ def test_a_page_in_the_wrong_content_type_is_read_for_what_it_is() -> None:
 def test_counters_that_are_no_numbers_are_no_samples() -> None:
     answers = [whole(vllm(100)), whole(vllm("NaN")), whole(vllm("+Inf")), whole(vllm(130))]
     with serving({"/metrics": in_turn(*answers)}) as server:
-        timeline = read(f"{server.url}/metrics", readings=20)
+        timeline = read_until(f"{server.url}/metrics", 5)
     assert list(series(timeline, "output_tokens").values[:2]) == [100.0, 130.0]
     assert any("NaN" in note for note in notes(timeline))
 

@@ -127,7 +127,9 @@ class TestRecordedPages:
         assert not jsonschema.Draft202012Validator(json_schema("evidence-1.schema.json")).is_valid(other)
 
 
-PAGES = sorted(path for path in (Path(__file__).parent / "pages").glob("*/*") if path.suffix in (".txt", ".json"))
+PAGES = sorted(
+    path for path in (Path(__file__).parent / "pages").glob("*/*") if path.suffix in (".txt", ".json") and ".slots" not in path.name
+)
 
 
 def page_of(name: str) -> Timeline:
@@ -234,6 +236,16 @@ class TestLittle:
         assert {"warn_unseen"} <= keys(found)
         assert not keys(evidence(timeline)) & {"warn_requests", "warn_unseen"}
 
+    def test_prompts_that_are_read_run_and_do_not_decode_which_is_no_contradiction(self) -> None:
+        """12 run by the gauge and 8 decode; 4 have their prompts read, by the seconds of that."""
+        flat = [made("running", [12.0] * 30), *(made(name, [0.0] * 30) for name in ("itl", "itl", "prefill_time"))]
+        seconds = np.arange(30.0) * 2.0
+        told = [flat[0]]
+        for one, part, each in zip(flat[1:], ("sum", "count", "sum"), (8.0, 400.0, 4.0), strict=True):
+            told.append(replace(one, part=part, values=seconds * each))
+        assert of(*told).figures["effective_batch"].value == pytest.approx(8.0)
+        assert "warn_unseen" not in keys(of(*told)) and "warn_unseen" in keys(of(*told[:3]))
+
     def test_a_window_shorter_than_its_requests_is_not_checked_and_says_so(self) -> None:
         requests = [Request(came=0.5 * i, prompt=50, output=400) for i in range(200)]
         found = evidence(run(Engine(), requests, 32.0, every_s=1.0, warm=20.0).timeline())
@@ -248,6 +260,14 @@ class TestLittle:
         finished, moving = found.estimators["output_tokens"][:2]
         assert finished.value == pytest.approx(10.0) and moving.value > 50.0
         assert "warn_differ_output_tokens" in keys(found)
+
+    def test_a_queue_that_grows_is_said_and_one_that_stands_is_not(self) -> None:
+        too_many = [Request(came=0.02 * i, prompt=50, output=100) for i in range(3000)]
+        found = evidence(run(Engine(cap=8), too_many, 60.0, every_s=2.0).timeline())
+        warning = next(one for one in found.warnings if one.key == "observed.warn_queue")
+        assert float(warning.values["last"]) > 4 * float(warning.values["first"])
+        standing = [Request(came=0.0, prompt=50, output=40) for _ in range(4000)]
+        assert "warn_queue" not in keys(evidence(run(Engine(cap=8), standing, 60.0, every_s=2.0).timeline()))
 
 
 class TestAcceptance:
@@ -283,20 +303,21 @@ class TestLedgers:
             workload=Workload(batch=1.0, context_tokens=1.0),
         )
 
-    def test_mbu_is_bytes_of_the_ledger_over_the_measured_step(self) -> None:
+    @staticmethod
+    def eight() -> Timeline:
+        """Eight sequences in steps of 8 ms, and lengths of requests that ended: 1,000 tokens in and 200 out."""
         requests = [Request(came=0.0, prompt=1000, output=100_000) for _ in range(8)]
-        watch = run(Engine(step_s=lambda batch: 0.008), requests, 62.0, every_s=2.0, warm=2.0)
-        lengths = [made("input_tokens", [0.0] * 31), made("generated_tokens", [0.0] * 31)]
-        told = [
-            replace(one, part=part, values=np.linspace(0.0, total, 31))
-            for one, total in zip(lengths, (8 * 1000.0, 8 * 200.0), strict=True)
-            for part, total in (("sum", total), ("count", 8.0))
-        ]
-        timeline = watch.timeline()
+        timeline = run(Engine(step_s=lambda batch: 0.008), requests, 62.0, every_s=2.0, warm=2.0).timeline()
         times = timeline.series[0].times[:31]
-        ended = (replace(one, times=times, source="http://engine") for one in told)
-        timeline = replace(timeline, series=(*timeline.series, *ended))
-        found = evidence(timeline, self.deployment())
+        ended = tuple(
+            replace(made(name, [0.0]), part=part, times=times, values=np.linspace(0.0, total, 31), source="http://engine")
+            for name, length in (("input_tokens", 1000.0), ("generated_tokens", 200.0))
+            for part, total in (("sum", 8 * length), ("count", 8.0))
+        )
+        return replace(timeline, series=(*timeline.series, *ended))
+
+    def test_mbu_is_bytes_of_the_ledger_over_the_measured_step(self) -> None:
+        found = evidence(self.eight(), self.deployment())
         context = found.figures["context_tokens"].value
         assert context == pytest.approx(1100.0)
         weights, cache = (8_030_261_248 - 525_336_576) * 2.0, 8 * context * 131_072
@@ -311,6 +332,16 @@ class TestLedgers:
         prompts = 2 * (8_030_261_248 - 2 * 525_336_576) * 2000 * 0.5
         assert found.figures["mfu_with_prompts"].value * 989.4e12 == pytest.approx(prompts, rel=0.1)
         assert found.figures["busy_share"].value < 0.2
+
+    def test_the_steps_of_a_pipeline_hold_a_stage_s_share_of_the_sequences(self) -> None:
+        """Two stages take turns: each pass has 4 of the 8 sequences, and the ledger of a pass has those 4."""
+        timeline = self.eight()
+        halved = tuple(replace(one, values=one.values * 2) if one.quantity == "steps" else one for one in timeline.series)
+        engine = api.engine("vllm", pipeline_parallel_size=2)
+        found = evidence(replace(timeline, series=halved), replace(self.deployment(), engine=engine, hardware=api.hardware("h100-sxm", 2)))
+        assert found.figures["batch_in_step"].value == pytest.approx(4.0, rel=1e-3)
+        weights, cache = (8_030_261_248 - 525_336_576) * 2.0, 4 * found.figures["context_tokens"].value * 131_072
+        assert found.figures["bytes_per_step"].value == pytest.approx(weights + cache, rel=1e-3)
 
     def test_without_a_deployment_they_are_absent_and_what_to_give_is_said(self, shared: Path) -> None:
         found = evidence(observed(shared, VLLM))

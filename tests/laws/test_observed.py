@@ -95,3 +95,15 @@ def test_one_observation_is_a_row_beside_those_of_a_calibration() -> None:
     assert found.calibration.own.place.logs.shape == (2, 4) and found.calibration.basis == known.calibration.basis
     assert tpot(found) == pytest.approx(MEASURED["tpot_s"], rel=0.05)
     assert TOLD.version in found.calibration.own.place.versions
+
+
+@pytest.mark.parametrize(("sense", "moves"), [("adapter.ttft_from_arrival", True), ("adapter.router_ttft", False)])
+def test_a_first_token_is_compared_where_it_begins_at_the_engine(sense: str, moves: bool) -> None:
+    from breakeven.spec.evidence import Quantiles
+
+    slow = {**MEASURED, "ttft_s": 0.12}
+    latencies = {"ttft": Quantiles(mean=0.12, count=1200.0, sense=sense)}
+    d, _ = be.load(evidence=observation(measured=slow, latencies=latencies))
+    plain, _ = be.load(evidence=observation(measured=slow, latencies={}))
+    ttft, before = (float(np.median(be.evaluate(one).ttft_s)) for one in (d, plain))
+    assert (abs(np.log(ttft / 0.12)) < abs(np.log(before / 0.12)) / 2) == moves

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from time import time_ns
 
 from breakeven import streams
 from breakeven.calibration.calibrate import Calibrated, Driven, Rows, calibrated
+from breakeven.calibration.counted import put_out, used_by_others
 from breakeven.calibration.driven_rows import rows_of
 from breakeven.calibration.points import points_of
 from breakeven.calibration.verification import Verified, verified
@@ -23,10 +24,21 @@ from breakeven.spec.calibration_file import CalibrationFile, Sent
 from breakeven.spec.deployment import Deployment
 
 OUR_FILE = "calibration"
+FAULTS: Mapping[str, str] = {
+    "unreachable": "drive_unreachable",
+    "status": "drive_status",
+    "empty": "drive_empty",
+    "cut": "drive_cut",
+    "silent": "drive_silent",
+    "not_understood": "drive_not_understood",
+}
+"""How a request ended, and the sentence of it."""
 
 
 def calibrated_on(found: Serving, plan: Plan, *, progress: Progress | None = None) -> Calibrated:
     """Drive a running engine over a plan, and calibrate by it."""
+    engine = found.deployment.engine.name
+    before = put_out(found.server, engine)
     made = tour(
         found.server,
         found.dialect,
@@ -39,7 +51,8 @@ def calibrated_on(found: Serving, plan: Plan, *, progress: Progress | None = Non
     if made.ended == "interrupted":
         streams.tell(Message("driving.interrupted", {"requests": made.requests, "tokens": made.output_tokens, "server": found.address}))
         raise KeyboardInterrupt
-    return calibrated_by(made, found.deployment, found.address, _command(found, plan), told=found.warnings)
+    others = used_by_others(before, put_out(found.server, engine), made)
+    return calibrated_by(made, found.deployment, found.address, _command(found, plan), told=(*found.warnings, *others))
 
 
 def salt() -> str:
@@ -88,7 +101,7 @@ def _check(tour: Tour, server: str) -> None:
     if tour.ended != "failed":
         return
     failed = next(one for visited in tour.visited if (one := visited.driven.failed) is not None)
-    key = f"drive_{failed.end}"
+    key = FAULTS[failed.end]
     values = {"server": server, "sent": tour.requests, "tokens": failed.output_tokens, "asked": failed.asked_tokens}
     raise (InputError if _ours(failed) else UnreachableError)(key, status=failed.status, **values)
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import groupby
-from math import inf
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from breakeven import registry
 from breakeven.errors import InputError
@@ -19,6 +18,8 @@ from breakeven.origin.values import shown
 
 ENDINGS = (".json", ".jsonl", ".csv", ".yaml", ".yml", ".md", ".txt", ".gz")
 MOST_FILES = 2000
+BEYOND = 1e7
+"""Seconds, streams or tokens of a request that nobody has measured."""
 SUMMARIES = ("summary.json", "summary.csv")
 """What a sweep writes beside the runs themselves: the same once more."""
 
@@ -43,7 +44,7 @@ def read_benchmark(path: Path) -> Read | None:
     text = read_text(path)
     if not is_recognised(text, where):
         return None
-    return Read(path=path, outcomes=tuple(_outcomes(records_of(text, where))))
+    return Read(path=path, outcomes=tuple(replace(one, id=PurePath(one.where).name) for one in _outcomes(records_of(text, where))))
 
 
 def is_recognised(text: str, where: str) -> bool:
@@ -87,7 +88,7 @@ def _possible(outcome: Outcome) -> Outcome:
         figures = (one.width, one.context_tokens, one.step_s)
     else:
         return outcome
-    if all(0.0 < value < inf for value in figures):
+    if all(0.0 < value < BEYOND for value in figures):
         return outcome
     return Outcome(where=outcome.where, id=outcome.id, refused=Message("bench.not_positive", {}))
 

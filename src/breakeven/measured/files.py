@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from breakeven.errors import InputError
+from breakeven.measured.benchmark_files import files_of, read_benchmark
+from breakeven.measured.benchmark_rows import rows_of
 from breakeven.measured.columns import is_pair, missing_for_pairs, missing_for_runs
 from breakeven.measured.doubts import doubts_of
 from breakeven.measured.impossible import impossible_pair, impossible_run
@@ -18,6 +20,7 @@ from breakeven.measured.pairs import pair_of
 from breakeven.measured.row import NotUnderstood, Row, Skipped
 from breakeven.measured.run import Run
 from breakeven.measured.runs import runs_of
+from breakeven.measured.steps import Stated, runs_of_steps
 from breakeven.measured.twins import doubted
 from breakeven.messages import Message
 from breakeven.spec.bounds import check_number, check_value, whole
@@ -63,10 +66,19 @@ class Measured:
         return self.only(lambda row: row.group != group)
 
 
-def read(paths: Iterable[Path | str]) -> Measured:
-    """What the files hold; a file that is of neither form, or cannot be read, is refused in a line."""
-    tables = [_checked(read_table(path)) for path in dict.fromkeys(Path(path) for path in paths)]
-    return understood(tables, pair_of, runs_of)
+def read(paths: Iterable[Path | str], stated: Stated | None = None) -> Measured:
+    """What the files hold; a file that is of neither form, or cannot be read, is refused in a line.
+
+    Results of benchmarks are rows too, of what is stated where they do not say it.
+    """
+    files = [file for path in dict.fromkeys(Path(path) for path in paths) for file in files_of(path)]
+    benchmarks = [one for file in files if (one := read_benchmark(file)) is not None]
+    known = {one.path for one in benchmarks}
+    tables = [_checked(read_table(path)) for path in dict.fromkeys(files) if path not in known]
+    found = understood(tables, pair_of, runs_of)
+    taken = rows_of([outcome for one in benchmarks for outcome in one.outcomes], stated or Stated())
+    runs = (*found.runs, *taken.runs, *runs_of_steps(taken.steps))
+    return replace(found, runs=runs, skipped=(*found.skipped, *taken.skipped))
 
 
 def _checked(table: Table) -> Table:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 
+import numpy as np
+
 from breakeven import registry
 from breakeven.adapter import Adapter
 from breakeven.messages import Message, text
@@ -14,6 +16,11 @@ from breakeven.observation.lengths import output_tokens
 from breakeven.observation.quantities import Quantities
 from breakeven.spec.deployment import Deployment
 from breakeven.spec.evidence import Figure, Said
+
+LONG = 4.0
+"""Waiting requests from which a queue is worth a word."""
+GROWN = 0.75
+"""Share of the queue in the last quarter that was not there in the first one, from which it is said to grow."""
 
 
 def said(message: Message) -> Said:
@@ -31,11 +38,23 @@ def warnings(q: Quantities, estimators: Mapping[str, tuple[Figure, ...]]) -> tup
         found.append(Said(key="observed.warn_cut", values={"running": edges.under_way(q), "share": cut}))
     if (count := q.moved("preemptions")) is not None and q.has("itl"):
         found.append(Said(key="observed.warn_preempted", values={"count": count}))
-    found += [*hits.warnings(q), *drafting.warnings(q), *balance.warnings(q)]
+    found += [*_queue(q), *hits.warnings(q), *drafting.warnings(q), *balance.warnings(q)]
     found += little.unseen(q, estimators.get("effective_batch", ()))
     for name in ("effective_batch", "output_tokens"):
         found += little.disagreements(name, estimators.get(name, ()), q.seconds)
     return tuple(found)
+
+
+def _queue(q: Quantities) -> list[Said]:
+    """A queue that is longer at the end than at the beginning by more than chance: more arrives than is served."""
+    level = q.level("waiting")
+    if level is None or level.values.size < 2 * little.READINGS:
+        return []
+    order = np.argsort(level.times, kind="stable")
+    first, last = (float(part.mean()) for part in (level.values[order[: order.size // 4]], level.values[order[-(order.size // 4) :]]))
+    if last < LONG or last - first <= GROWN * last:
+        return []
+    return [Said(key="observed.warn_queue", values={"first": first, "last": last})]
 
 
 def _resets(q: Quantities) -> list[Said]:

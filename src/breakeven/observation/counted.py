@@ -14,6 +14,8 @@ from breakeven.observation.increases import Rise
 from breakeven.observation.opened import Opened
 
 COUNTED = ("counter", "histogram")
+NO_NUMBERS = "observe.note_not_numbers"
+"""Note of a timeline from which NaN was left out."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,7 @@ class Counted(Opened):
         """What each counter and each part of a histogram rose by."""
         counted = [one for quantity, some in self.series.items() if QUANTITIES[quantity] in COUNTED for one in some]
         found: dict[str, list[Rise]] = defaultdict(list)
-        for rise in increases.rises(counted, self.read_at):
+        for rise in increases.rises(counted, self.read_at, from_nothing=not any(note.key == NO_NUMBERS for note in self.timeline.notes)):
             found[rise.series.quantity].append(rise)
         return {quantity: tuple(some) for quantity, some in found.items()}
 

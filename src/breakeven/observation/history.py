@@ -12,14 +12,13 @@ from breakeven.errors import InputError
 from breakeven.exposition.whose import chosen, on_page
 from breakeven.messages import Message
 from breakeven.observation import matrix, page, prometheus
+from breakeven.observation.opened import GAP
 from breakeven.observation.prometheus import Server
 from breakeven.observation.stored import Stored, fresh, own, places_of, replicas, series_of, twins, where
 from breakeven.observation.timeline import Series, Timeline
 from breakeven.stats import Array
 
 MOST_SERIES = 20_000
-GAP = 4.0
-"""Readings further apart than so many steps have a gap between them."""
 MATCHER = r"""[a-zA-Z_][a-zA-Z0-9_]*\s*(?:=~|!~|!=|=)\s*(?:"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`[^`]*`)"""
 SELECTOR = re.compile(rf"\{{\s*((?:{MATCHER})(?:\s*,\s*(?:{MATCHER}))*)?\s*,?\s*\}}")
 MOMENTS = (1.0, 0.5, 0.25, 0.75, 0.1)

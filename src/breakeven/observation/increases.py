@@ -90,6 +90,7 @@ def restarts(counters: Iterable[Series], read_at: Mapping[str, Array]) -> Mappin
 
 
 def _begun_anew(some: Sequence[Series], read_at: Array) -> Array:
+    read_at = read_at if read_at.size else np.unique(np.concatenate([one.times for one in some]))
     before = [one.times[:-1][_falls(one.values, _rounding(one))] for one in some]
     fell = [read_at[np.searchsorted(read_at, times, side="right")] for times in before]
     times, falls = np.unique(np.concatenate(fell), return_counts=True)
@@ -103,11 +104,15 @@ def _stood(series: Series, time: float) -> bool:
     return place > 0 and bool(series.values[place - 1] > 0.0)
 
 
-def rises(counters: Sequence[Series], read_at: Mapping[str, Array]) -> list[Rise]:
-    """What each counter rose by; ``read_at`` are the times at which its server was read at all."""
+def rises(counters: Sequence[Series], read_at: Mapping[str, Array], *, from_nothing: bool = True) -> list[Rise]:
+    """What each counter rose by; ``read_at`` are the times at which its server was read at all.
+
+    ``from_nothing``: one that appears late began at 0; not so where values were left out that were no numbers.
+    """
     anew = restarts(counters, read_at)
     none = np.zeros(0)
-    return [_rise(one, anew.get(one.source, none), read_at.get(one.source, none)) for one in counters if one.times.size]
+    before = read_at if from_nothing else {}
+    return [_rise(one, anew.get(one.source, none), before.get(one.source, none)) for one in counters if one.times.size]
 
 
 def _rise(series: Series, anew: Array, read_at: Array) -> Rise:

@@ -136,6 +136,18 @@ def disagreements(name: str, some: Sequence[Figure], window_s: float) -> tuple[S
     return tuple(told)
 
 
+def in_prefill(q: Quantities) -> float:
+    """Mean sequences whose prompts are read, of one replica: what a gauge of running ones has beyond those that decode. Unit: sequences.
+
+    Σ prefill times/T, else Σ (TTFT − queueing)/T (Little); none where the gauge is of decoding ones.
+    """
+    if q.has("running_decode") or not q.replica_seconds:
+        return 0.0
+    read = q.rise("prefill_time", "sum")
+    whole = max((q.rise("ttft", "sum") or 0.0) - (q.rise("queue", "sum") or 0.0), 0.0) if read is None else read
+    return whole / q.replica_seconds
+
+
 def unseen(q: Quantities, some: Sequence[Figure]) -> tuple[Said, ...]:
     """The gauge's batch where it lies apart from that of the counters: readings now and then miss what comes and goes between them."""
     counted = next((one for one in some if one.sure != "sampled"), None)
@@ -143,7 +155,7 @@ def unseen(q: Quantities, some: Sequence[Figure]) -> tuple[Said, ...]:
     level = q.level("running")
     if counted is None or sampled is None or level is None:
         return ()
-    apart = abs(counted.value - sampled.value)
+    apart = max(counted.value - sampled.value, sampled.value - counted.value - in_prefill(q), 0.0)
     if apart <= 2.0 * CLOSE * max(counted.value, sampled.value) + _half(counted) + _half(sampled):
         return ()
     values: dict[str, str | float | int] = {"gauge": sampled.value, "counted": counted.value, "readings": level.values.size}

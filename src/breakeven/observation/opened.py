@@ -9,14 +9,18 @@ from functools import cached_property
 
 import numpy as np
 
+from breakeven.adapter import QUANTITIES
 from breakeven.observation import increases
 from breakeven.observation.timeline import Series, Timeline
 from breakeven.stats import Array
 
+GAP = 4.0
+"""Readings further apart than so many times what was asked for have a gap between them."""
+
 
 @dataclass(frozen=True)
-class Opened:
-    """Series by quantity, and the time they are over."""
+class Ran:
+    """The time that series are over."""
 
     timeline: Timeline
 
@@ -38,19 +42,41 @@ class Opened:
         return {source: np.unique(np.concatenate(some)) for source, some in times.items()}
 
     @cached_property
+    def running(self) -> Mapping[str, tuple[tuple[float, float], ...]]:
+        """From when to when each replica is known to have run.
+
+        Through a gap between readings it ran where its counters go on behind it; where they begin anew, it is not known since when.
+        """
+        counters = [one for name, some in self.series.items() if QUANTITIES[name] in ("counter", "histogram") for one in some]
+        anew = increases.restarts(counters, self.read_at)
+        return {source: _spans(times, anew.get(source, np.zeros(0)), self.timeline.every_s) for source, times in self.read_at.items()}
+
+    @cached_property
     def seconds(self) -> float:
-        """Length of the observation."""
-        return max(self.timeline.end_s - self.timeline.start_s, 0.0)
+        """Length of the observation, without the time in which no replica is known to have run."""
+        spans = sorted(span for some in self.running.values() for span in some)
+        total, reached = 0.0, -np.inf
+        for begun, ended in spans:
+            total += max(ended - max(begun, reached), 0.0)
+            reached = max(reached, ended)
+        return float(total)
 
     @cached_property
     def replica_seconds(self) -> float:
-        """Seconds between first and last reading, over all replicas: what a mean over time of one replica is over."""
-        return float(sum(times[-1] - times[0] for times in self.read_at.values() if times.size))
+        """Seconds that replicas ran, all together: what a mean over time of one replica is over."""
+        return float(sum(ended - begun for some in self.running.values() for begun, ended in some))
 
     @property
     def replicas(self) -> int:
-        """Replicas that were read."""
-        return len(self.read_at)
+        """Replicas that ran at a time: those that came in another's place are not more."""
+        if not self.seconds:
+            return len(self.read_at)
+        return max(int(self.replica_seconds / self.seconds + 0.5), 1)
+
+
+@dataclass(frozen=True)
+class Opened(Ran):
+    """Series by quantity, and of what ranks."""
 
     @cached_property
     def ranks(self) -> int:
@@ -78,6 +104,15 @@ class Opened:
     def biased(self, quantity: str) -> bool:
         """Whether a name was taken that is known to count wrongly."""
         return any(one.alias.biased for one in self.series.get(quantity, ()))
+
+
+def _spans(times: Array, anew: Array, every_s: float) -> tuple[tuple[float, float], ...]:
+    """Stretches of readings, cut where a gap ends in a restart."""
+    if not times.size:
+        return ()
+    cut = np.flatnonzero((np.diff(times) > GAP * every_s) & np.isin(times[1:], anew))
+    begun, ended = np.concatenate([[times[0]], times[cut + 1]]), np.concatenate([times[cut], [times[-1]]])
+    return tuple(zip(begun.tolist(), ended.tolist(), strict=True))
 
 
 def _one_name(some: Sequence[Series]) -> tuple[Series, ...]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from breakeven.observation import increases
 from breakeven.observation.increases import Rise
+from breakeven.observation.opened import GAP
 from breakeven.observation.quantities import Quantities
 from breakeven.observation.timeline import Series
 from breakeven.spec.evidence import Windowed
@@ -18,8 +19,6 @@ LONG_S = 600.0
 SHORTEST_S = 60.0
 MOST = 288
 """Windows at most: five minutes each over a day."""
-GAP = 4.0
-"""Readings further apart than so many times what was asked for have a gap between them."""
 READINGS = 4
 """Times between readings that a window is made of at least."""
 
@@ -29,10 +28,11 @@ def windows(q: Quantities) -> Windowed | None:
 
     Arrived is what began to be answered, and what more waited at a window's end than at its beginning: an overload shows in the queue.
     """
-    if q.seconds < LONG_S:
+    span = q.timeline.end_s - q.timeline.start_s
+    if span < LONG_S:
         return None
-    length = max(SHORTEST_S, READINGS * q.timeline.every_s, q.seconds / MOST)
-    edges: Array = np.asarray(q.timeline.start_s + length * np.arange(int(q.seconds / length + 1e-9) + 1), dtype=float)
+    length = max(SHORTEST_S, READINGS * q.timeline.every_s, span / MOST)
+    edges: Array = np.asarray(q.timeline.start_s + length * np.arange(int(span / length + 1e-9) + 1), dtype=float)
     begun = _parts(q, "ttft", "count") or _parts(q, "requests_finished", "") or _parts(q, "e2e", "count")
     return Windowed(
         window_s=length,

@@ -115,9 +115,10 @@ def _batch(evidence: Evidence) -> tuple[dict[str, object], tuple[Message, ...]]:
 
 
 def in_flight(evidence: Evidence) -> float | None:
-    """Mean requests running and waiting, over all that was observed."""
-    running = value_of(evidence, "effective_batch")
-    return None if running is None else running + mean(evidence.levels.get("waiting"))
+    """Mean requests running and waiting, on all replicas that were observed; figures and levels are those of one."""
+    level = evidence.levels.get("running")
+    running = value_of(evidence, "effective_batch") if level is None else mean(level)
+    return None if running is None else (running + mean(evidence.levels.get("waiting"))) * evidence.replicas
 
 
 def mean(level: Levels | None) -> float:

@@ -10,7 +10,6 @@ import typer
 
 from breakeven import streams
 from breakeven.drive_options import OPTIONS, AllowLoad, Contexts, Requests, Seconds, Sent, Tokens, TotalSeconds, Url, Widths, grid_of, told
-from breakeven.driving.serving import Stated
 from breakeven.errors import InputError
 from breakeven.observe_options import Header, ModelName, headers
 from breakeven.verb import AsJson, Folders, InLanguage, Seed, ShowHelp, Verbose, language, option, show, whole
@@ -68,6 +67,8 @@ def calibrate(
     }
     if driven_url is not None:
         _refuse_beside("--url", {"FILES": files, "--ship": ship})
+        from breakeven.driving.serving import Stated
+
         flags = {"model": model, "hardware": hardware, "engine": engine, "engine_version": engine_version}
         stated = Stated(flags={name: given for name, given in flags.items() if given is not None}, launch=launch, model_name=model_name)
         sent = Sent(url=driven_url, allow_load=allow_load, headers=headers(header), stated=stated, catalog_dirs=catalog_dirs or ())

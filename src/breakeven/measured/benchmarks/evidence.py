@@ -16,6 +16,8 @@ PLAIN = 1.01
 FEWEST_TOKENS = 200
 """Output tokens of a window below which its step is chance."""
 LEAST_RUNNING = 0.5
+SEEN = 0.9
+"""Share of a window that has to lie between readings."""
 BUSY = 0.999
 
 
@@ -55,7 +57,7 @@ def _value(e: Evidence, name: str) -> float | None:
 
 
 def _windows(record: Record, e: Evidence) -> Iterator[Outcome]:
-    """t = n·T/tokens by Little's law: n sequences decode, and write so many tokens in a window.
+    """t = n·T/(tokens − requests) by Little's law: n sequences decode, and a prompt writes the first token of each request.
 
     What is idle of the observation is taken to be idle of every window: n while it works is the mean over the share that it works.
     """
@@ -65,18 +67,20 @@ def _windows(record: Record, e: Evidence) -> Iterator[Outcome]:
     busy = min(max(_value(e, "busy_share") or 1.0, 1e-3), 1.0)
     notes = (Message("bench.evidence_windows", {}),) if _value(e, "context_tokens") or _value(e, "input_tokens") else ()
     idle = (Message("bench.evidence_idle", {"share": busy}),) if busy < BUSY else ()
-    for place, (running, tokens) in enumerate(zip(w.running, w.output_tokens, strict=False)):
-        if running >= LEAST_RUNNING and tokens >= FEWEST_TOKENS:
-            step = running * w.window_s * e.replicas / tokens
+    seen = w.observed or (1.0,) * len(w.running)
+    for place, (running, tokens, requests, share) in enumerate(zip(w.running, w.output_tokens, w.requests, seen, strict=False)):
+        decoded = tokens - requests
+        if running >= LEAST_RUNNING and decoded >= FEWEST_TOKENS and share >= SEEN:
+            step = running * w.window_s * e.replicas / decoded
             found = _row(record, e, f"[{place}]", max(running / busy, 1.0), step, None)
             yield replace(found, notes=(*found.notes, *notes, *idle))
 
 
 def _row(record: Record, e: Evidence, place: str, batch: float, step_s: float, ttft_s: float | None) -> Outcome:
-    """A load with its lengths where they are known, since prompts run between its steps; else a step at its context."""
+    """A load with its lengths where they are known, since prompts run between its steps; else a step at its context. Of one rank."""
     where = f"{record.where}{place}"
     prompt, output, context = (_value(e, name) for name in ("input_tokens", "output_tokens", "context_tokens"))
-    named = _named(e)
+    named, batch = _named(e), batch / max(e.ranks, 1)
     if prompt and output and output >= 2:
         hits = _value(e, "prefix_hit_rate")
         loop = Loop(
