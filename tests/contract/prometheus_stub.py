@@ -69,7 +69,8 @@ def query_range(stub: Stub, asked: dict[str, str]) -> Raw:
     if stamped and stub.no_stamps:
         return refused("unknown function with name timestamp")
     times = start + np.arange(int((end - start) / step + 1e-9) + 1) * step
-    found = []
+    found: list[dict[str, object]] = []
+    by = re.match(r"count by \(([\w, ]+)\)", asked["query"])
     for kept in stub.series:
         if not matched(asked["query"], kept.labels):
             continue
@@ -78,6 +79,8 @@ def query_range(stub: Stub, asked: dict[str, str]) -> Raw:
         if not here:
             continue
         labels = {name: value for name, value in kept.labels.items() if not (stamped and name == "__name__")}
+        if by is not None:
+            labels = {name: labels[name] for name in by[1].split(", ") if name in labels}
         if kept.native is not None and not stamped:
             found.append({"metric": labels, "histograms": [[time, kept.native[spot]] for time, spot in here]})
         else:

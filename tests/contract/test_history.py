@@ -230,3 +230,23 @@ def test_what_follows_from_two_metrics_is_made_over_time() -> None:
     count = np.arange(len(base.times)) + 1.0
     timeline = read(Stub([kept("n_busy_slots_per_decode", np.full(len(count), 3.0)), kept("n_decode_total", count)]), match="{}")
     assert one(timeline, "busy_sequence_steps").values[-1] == 3.0 * count[-1]
+
+
+def test_a_model_that_ended_before_the_range_is_none_of_it_though_the_server_lists_it() -> None:
+    before = engine("10.0.0.1:8000", start=BASE - 7200, end=BASE - 3600, model="old")
+    timeline = read(Stub([*before, *at()]))
+    assert timeline.readings == 5760 and set(one(timeline, "running").values) == {20.0}
+
+
+def test_a_model_is_picked_by_its_name() -> None:
+    stub = Stub([*at(model="a-1"), *at(instance="b:1", model='b"x')])
+    for model, source in (("a-1", "10.0.0.1:8000"), ('b"x', "b:1")):
+        with serving(stub):
+            asked = Asked(match="{}", start_s=BASE, end_s=BASE + DAY, model=model)
+            timeline = history.read(Server(endpoint=Endpoint(url=stub.url)), asked)
+        assert {s.source for s in timeline.series} == {source}
+
+
+def test_servers_of_any_name_that_scraped_the_same_engines_count_once() -> None:
+    timeline = read(Stub([*at(prometheus_replica="prometheus-k8s-0"), *at(prometheus_replica="prometheus-k8s-1")]))
+    assert set(one(timeline, "running").values) == {20.0}

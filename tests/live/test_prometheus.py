@@ -173,9 +173,10 @@ def test_two_replicas_are_two_and_two_models_are_refused(prometheus: Launch, sha
 def test_tokens_in_the_history_of_a_live_engine_equal_what_its_client_got(llama: Any, prometheus: Launch, tmp_path: Path) -> None:
     began = time.time()
     with llama("-np", "2", "-c", "2048") as server, prometheus(engine=server.url.removeprefix("http://")) as url:
-        time.sleep(3.0)
+        assert until(lambda: value(url, "llamacpp:tokens_predicted_total") is not None)
         answers = closed_loop(server.url, "llama", [words(48, f"history {number}") for number in range(4)], 16, clients=2)
-        time.sleep(3.0)
+        got = sum(len(answer.tokens) for answer in answers)
+        assert until(lambda: (value(url, "llamacpp:tokens_predicted_total") or 0.0) >= got)
         kept = tmp_path / "evidence.json"
         command = [
             "observe",
@@ -192,7 +193,7 @@ def test_tokens_in_the_history_of_a_live_engine_equal_what_its_client_got(llama:
     assert done.returncode == 0, done.stderr
     evidence = json.loads(kept.read_text(encoding="utf-8"))
     assert (evidence["source"], evidence["told"]["engine"]) == ("history", "llamacpp")
-    assert evidence["counts"]["output_tokens"] == sum(len(answer.tokens) for answer in answers) == 64
+    assert evidence["counts"]["output_tokens"] == got == 64
     assert evidence["counts"]["prompt_tokens_computed"] + evidence["counts"]["prompt_tokens_cached"] == 4 * 48
 
 

@@ -95,11 +95,11 @@ def _look(server: Server, asked: Asked) -> _Found:
             raise InputError("history_series", server=server.name, most=MOST_SERIES)
     copies = twins(labels)
     if copies is None:
-        return _of_one_model(asked, names, inner, labels)
+        return _of_one_model(server, asked, names, inner, labels)
     name, kept = copies
     inner = _also(inner, name, kept)
     note = Message("history.twins", {"label": name, "kept": kept})
-    return _of_one_model(asked, names, inner, [one for one in labels if one.get(name, kept) == kept], note)
+    return _of_one_model(server, asked, names, inner, [one for one in labels if one.get(name, kept) == kept], note)
 
 
 def _also(inner: str, label: str, value: str) -> str:
@@ -108,7 +108,9 @@ def _also(inner: str, label: str, value: str) -> str:
     return ", ".join(part for part in (inner, f'{label}=~"{pattern}"') if part)
 
 
-def _of_one_model(asked: Asked, names: Sequence[str], inner: str, labels: Sequence[Mapping[str, str]], *notes: Message) -> _Found:
+def _of_one_model(
+    server: Server, asked: Asked, names: Sequence[str], inner: str, labels: Sequence[Mapping[str, str]], *notes: Message
+) -> _Found:
     """What is of one engine and one model, and of devices; other servers' metrics are left out, and that is said."""
     whose = _whose(labels)
     engine = _engine(asked, names, set(whose.values()))
@@ -119,7 +121,11 @@ def _of_one_model(asked: Asked, names: Sequence[str], inner: str, labels: Sequen
     kept = {key for key, name in whose.items() if name == engine or page.adapter(name).role == "device"}
     others = sorted({name for key, name in whose.items() if key not in kept})
     labels = [one for one in labels if where(one) in kept]
-    models = sorted({name for one in labels if whose[where(one)] == engine and (name := own(one).get(label, ""))})
+    engines = [one for one in labels if whose[where(one)] == engine]
+    models = sorted({name for one in engines if (name := own(one).get(label, ""))})
+    if len(models) > 1:
+        models = _alive(server, asked, matrix.selector(_most_common(engines), inner), label) or models
+        labels = [one for one in labels if own(one).get(label, models[0]) in models]
     if len(models) > 1:
         raise InputError("history_models", count=len(models), names=", ".join(models[:8]), label=label, match=asked.match)
     sources = replicas(labels)
@@ -132,6 +138,25 @@ def _of_one_model(asked: Asked, names: Sequence[str], inner: str, labels: Sequen
         said.append(Message("history.no_instance"))
     adapters = (engine, *sorted({whose[key] for key in kept} - {engine}))
     return _Found(engine=page.adapter(engine).engine, adapters=adapters, inner=inner, labels=labels, sources=sources, notes=tuple(said))
+
+
+def _most_common(labels: Sequence[Mapping[str, str]]) -> list[str]:
+    """The one name that most places have."""
+    names = [one["__name__"] for one in labels]
+    return [max(sorted(set(names)), key=lambda name: len({where(one) for one in labels if one["__name__"] == name}))]
+
+
+def _alive(server: Server, asked: Asked, chosen_series: str, label: str) -> list[str]:
+    """The models with samples in the range: a server lists those too that ended hours before it, in the same block of its store."""
+    step = matrix.LOOKBACK_S
+    start = max(asked.start_s, asked.end_s - step * (matrix.MOST_POINTS_A_SERIES - 1))
+    begin = asked.end_s - step * int((asked.end_s - start) / step)
+    query = f"count by ({label}, exported_{label}) ({chosen_series})"
+    try:
+        found = prometheus.query_range(server, query=query, start=f"{begin:.3f}", end=f"{asked.end_s:.3f}", step=f"{step:.3f}")
+    except InputError:
+        return []
+    return sorted({name for one in found if (name := own(one.metric).get(label, ""))})
 
 
 def _whose(labels: Sequence[Mapping[str, str]]) -> dict[tuple[str, ...], str]:
