@@ -61,7 +61,8 @@ def _points(load: CalibrateLoad, language: str) -> Iterator[RenderableType]:
 
 
 def _cells(point: CalibratePoint, language: str) -> list[str]:
-    apart = say("calibrate.absolute", language, error=point.spread - 1.0)
+    several = point.rounds > 1
+    apart = say("calibrate.absolute", language, error=point.spread - 1.0) if several else say("driving.unmeasured", language)
     gaps = f"{time_text(point.low_s)} – {time_text(point.high_s)}"
     return [f"{point.concurrency}", significant(point.context_tokens, 3), time_text(point.step_s), gaps, f"{point.rounds}", apart]
 

@@ -115,12 +115,21 @@ class Handler(BaseHTTPRequestHandler):
         if engine.fault == "status":
             self._answer(500, b'{"error":{"code":500}}', "application/json")
             return
+        if engine.fault == "redirect":
+            self.send_response(307)
+            self.send_header("Location", "http://127.0.0.1:9/completion")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
         one = engine.put(body, dict(self.headers))
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
-        if engine.fault != "empty":
+        if engine.fault == "endless":
+            for _ in range(3):
+                self._chunk(b"data: " + b"a" * 2**20)
+        elif engine.fault != "empty":
             self._stream(one, int(body["n_predict"]), len(body["prompt"]))
         self._chunk(b"")
 

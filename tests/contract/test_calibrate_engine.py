@@ -281,6 +281,15 @@ class TestRecovery:
             calibrated_by(quick, d, "http://stub", ("breakeven",))
         assert "its own bytes" in text(refused.value.message)
 
+    def test_streams_over_two_replicas_are_half_as_wide_steps(self, folder: Path) -> None:
+        from breakeven.calibration.driven_rows import width_of
+
+        d = on(folder)
+        spread = replace(d, hardware=replace(d.hardware, count=2), engine=replace(d.engine, data_parallel_size=2))
+        visits = {visit.concurrency: visit for visit in self.PLAN.visits}
+        assert spread.replicas == 2
+        assert [width_of(visits[c], spread) for c in (1, 2, 8)] == [1.0, 1.0, 4.0] and width_of(visits[8], d) == 8.0
+
     def test_verification_costs_what_so_many_rows_were_measured_to_cost(self, folder: Path) -> None:
         d = on(folder)
         found = calibrated_by(driven_by(d, self.PLAN, Calibration(values=self.KNOWN)), d, "http://stub", ("breakeven",))

@@ -122,8 +122,11 @@ class TestBounds:
             assert threading.active_count() <= before + 5, "clients have left; the server's own threads may still be there"
 
 
+FAULTS = [("status", "status"), ("redirect", "status"), ("empty", "empty"), ("dies", "cut"), ("endless", "not_understood")]
+
+
 class TestFaults:
-    @pytest.mark.parametrize(("fault", "end"), [("status", "status"), ("empty", "empty"), ("dies", "cut")])
+    @pytest.mark.parametrize(("fault", "end"), FAULTS)
     def test_the_first_fault_ends_the_load(self, fault: str, end: str) -> None:
         with serving(Engine(quick, fault=fault)) as stub:
             found = driving.run(Endpoint(url=stub.url), LLAMA, replace(SMALL, concurrency=1, requests=10))

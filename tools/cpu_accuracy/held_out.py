@@ -54,6 +54,9 @@ class Held:
     fit_load: tuple[float | None, float | None]
     held_load: tuple[float | None, float | None]
     """Of the machine, before and after each of the two loads."""
+    held_input_tokens: int
+    held_output_tokens: int
+    """What was sent and came back while the held-out points were measured."""
 
     def median_error(self) -> float:
         return median(abs(one.error) for one in self.compared)
@@ -81,6 +84,8 @@ def held_out(
         compared=tuple(compared(one, engine, flags, launch, file, devices, fit) for one in points),
         fit_load=(None, None) if found.document.sent is None else (found.document.sent.load_before, found.document.sent.load_after),
         held_load=(made.load_before, made.load_after),
+        held_input_tokens=made.input_tokens,
+        held_output_tokens=made.output_tokens,
     )
 
 

@@ -39,7 +39,7 @@ def rows_of(tour: Tour, d: Deployment, source: str) -> Rows:
 
 
 def _step(point: Measured, d: Deployment, source: str) -> Step:
-    width, context = float(point.visit.concurrency), point.context_tokens
+    width, context = width_of(point.visit, d), point.context_tokens
     name = _name(point.visit)
     return Step(
         id=name,
@@ -53,6 +53,11 @@ def _step(point: Measured, d: Deployment, source: str) -> Step:
     )
 
 
+def width_of(visit: Visit, d: Deployment) -> float:
+    """Sequences that step together: streams are dealt out over replicas, each of which steps by itself."""
+    return max(visit.concurrency / d.replicas, 1.0)
+
+
 def _name(visit: Visit) -> str:
     return f"{visit.concurrency}x{visit.context}"
 
@@ -64,7 +69,7 @@ def _left(visit: Visit, reason: Message) -> Skipped:
 def _impossible(point: Measured, d: Deployment) -> Message | None:
     """A step below the floor of its own bytes and FLOP: then the device, the model or its formats are not what was said."""
     try:
-        _, floor = floor_at(d, float(point.visit.concurrency), point.context_tokens)
+        _, floor = floor_at(d, width_of(point.visit, d), point.context_tokens)
     except BreakevenError as error:
         return error.message
     return None if point.step_s >= floor else Message("doubt.below_roofline", {"tpot": point.step_s, "floor": floor})

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from importlib import import_module
+
+from breakeven import registry
 
 OF_ENGINE: Mapping[str, str] = {"vllm": "completions", "trtllm": "completions", "sglang": "sglang", "llamacpp": "llamacpp", "tgi": "text"}
 """Engine of the catalogue to its dialect; any other is sent text, which all take."""
@@ -51,7 +52,7 @@ def dialect_of(engine: str) -> Dialect:
     >>> dialect_of("llamacpp").path, dialect_of("sglang").takes_ids
     ('/completion', True)
     """
-    found = import_module(f"breakeven.driving.dialects.{OF_ENGINE.get(engine, 'text')}").DIALECT
+    found = registry.module("driving.dialects", OF_ENGINE.get(engine, "text")).DIALECT
     if not isinstance(found, Dialect):
         raise TypeError(engine)
     return found
