@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from breakeven.observation import page as pages
 from breakeven.observation import slots, summary
 from breakeven.observation.record import Record
 from breakeven.observation.scrape import Read
+from breakeven.origin.evidence_layer import evidence_layer
 from breakeven.spec.evidence import Evidence, Told
 
 PAGES = Path(__file__).parent / "pages"
@@ -60,3 +62,12 @@ def test_slots_of_another_form_tell_nothing(said: object) -> None:
 
 def test_a_slot_that_reads_its_prompt_tells_nothing_yet() -> None:
     assert slots.held([{"is_processing": True, "n_prompt_tokens": 120, "next_token": [{"n_decoded": 0}]}]) == 0
+
+
+def test_an_engine_that_ended_no_request_meanwhile_stands_at_its_measured_batch() -> None:
+    found = evidence("vllm", "0.32")
+    rate = replace(found.figures["request_rate_per_s"], value=0.0)
+    layer = evidence_layer(replace(found, figures={**found.figures, "request_rate_per_s": rate}))
+    assert layer.table["workload.batch"].value == found.figures["batch_in_step"].value
+    assert "workload.request_rate" not in layer.table
+    assert [note.key for note in layer.notes] == ["warning.evidence_none_ended"]
