@@ -62,7 +62,7 @@ DEVICES: dict[str, tuple[str, tuple[str, ...]]] = {
     "rtx-pro-6000-ws": ("RTX PRO 6000 Workstation", ("rtx-pro-6000", "pro-6000", "nvidia-rtx-pro-6000-blackwell-workstation-edition")),
     "rtx-pro-6000-server": ("RTX PRO 6000 Server", ("nvidia-rtx-pro-6000-blackwell-server-edition",)),
     "mi250x-gcd": ("MI250X (one die)", ("mi250x", "amd-instinct-mi250x")),
-    "mi300x": ("MI300X", ("amd-instinct-mi300x",)),
+    "mi300x": ("MI300X", ("amd-instinct-mi300x", "amd-instinct-mi300x-oam")),
     "mi325x": ("MI325X", ("amd-instinct-mi325x",)),
     "mi355x": ("MI355X", ("amd-instinct-mi355x",)),
     "rx-7900-xtx": ("RX 7900 XTX", ("7900-xtx", "7900xtx")),

@@ -112,6 +112,13 @@ class TestVllm:
         found = api.calibrate(tmp_path, hardware="l40s", engine="vllm 0.11.0")
         assert found.document.made.rows == 2 and [file.name for file in found.document.files] == ["run=0.json", "run=0.json"]
 
+    def test_a_recorded_file_s_peak_is_twice_its_streams_and_is_not_taken(self) -> None:
+        found = read_benchmark(Path(__file__).parent / "benchmarks" / "vllm_serve_detailed_recorded.json")
+        assert found is not None
+        run = loop(found.outcomes[0])
+        assert (run.concurrency, run.input_tokens, run.output_tokens) == (2.0, 64.0, 32.0) and run.engine == ""
+        assert run.tpot_s == pytest.approx(0.027202094133093443) and run.ttft_s == pytest.approx(0.106, abs=0.001)
+
     def test_a_recorded_file_of_a_busy_machine_is_one_of_survivors(self) -> None:
         found = read_benchmark(Path(__file__).parent / "benchmarks" / "vllm_serve_recorded.json")
         assert found is not None
@@ -132,6 +139,14 @@ class TestSglang:
 
 
 class TestGuidellm:
+    def test_a_recorded_report_says_what_its_server_did(self) -> None:
+        """A server that waits 100 ms and then writes a token every 20 ms, and was asked by two clients."""
+        found = read_benchmark(Path(__file__).parent / "benchmarks" / "guidellm_recorded.json")
+        assert found is not None
+        run = loop(found.outcomes[0])
+        assert (run.concurrency, run.input_tokens, run.output_tokens, run.model) == (2.0, 64.0, 32.0, "m")
+        assert run.tpot_s == pytest.approx(0.020, rel=0.1) and run.ttft_s == pytest.approx(0.100, rel=0.1)
+
     def run(self, **changes: Any) -> dict[str, Any]:
         report = copy.deepcopy(GUIDELLM)
         report["benchmarks"][0] |= changes

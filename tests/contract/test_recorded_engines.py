@@ -48,7 +48,7 @@ def test_llamacpp_counts_the_tokens_hits_and_drafts_of_its_client() -> None:
 
 
 def test_llamacpps_slots_tell_the_context_that_its_metrics_do_not() -> None:
-    said = json.loads((PAGES / "llamacpp/2026.10-four-clients-amid.slots.json").read_text(encoding="utf-8"))
+    said = json.loads((PAGES.parent / "slots/llamacpp-four-clients.json").read_text(encoding="utf-8"))
     # Three slots have 120 tokens of prompt and 19 that came, the last of them not cached yet; the fourth is a token ahead.
     assert slots.held(said) == 3 * 138 + 139
 
