@@ -54,6 +54,8 @@ class Held:
     fit_load: tuple[float | None, float | None]
     held_load: tuple[float | None, float | None]
     """Of the machine, before and after each of the two loads."""
+    drift: float
+    """Points of the fit measured once more after all others, over what they took in the fit: how far the machine itself has moved."""
     held_input_tokens: int
     held_output_tokens: int
     """What was sent and came back while the held-out points were measured."""
@@ -79,14 +81,23 @@ def held_out(
     engine = serving(Endpoint(url=url), stated, devices)
     made = measured(engine, held, bounds)
     points, _ = points_of(made)
+    again = measured(engine, Grid(widths=(min(fit.widths), max(fit.widths)), contexts=fit.contexts[:1]), bounds)
     return Held(
         calibrated=found,
         compared=tuple(compared(one, engine, flags, launch, file, devices, fit) for one in points),
         fit_load=(None, None) if found.document.sent is None else (found.document.sent.load_before, found.document.sent.load_after),
         held_load=(made.load_before, made.load_after),
-        held_input_tokens=made.input_tokens,
-        held_output_tokens=made.output_tokens,
+        drift=drift(found, again),
+        held_input_tokens=made.input_tokens + again.input_tokens,
+        held_output_tokens=made.output_tokens + again.output_tokens,
     )
+
+
+def drift(found: Calibrated, again: Tour) -> float:
+    """Median ratio of the points that were measured twice."""
+    before = {} if found.driven is None else {(one.visit.concurrency, one.visit.context): one.step_s for one in found.driven.points}
+    later, _ = points_of(again)
+    return median(one.step_s / before[key] for one in later if (key := (one.visit.concurrency, one.visit.context)) in before)
 
 
 def measured(engine: Serving, grid: Grid, bounds: Bounds) -> Tour:
