@@ -155,6 +155,11 @@ class TestEveryEngine:
         assert found.figures["tokens_per_round"].value == pytest.approx(length)
         assert found.figures["context_tokens"].how == "observed.how_context_told"
 
+    def test_sglang_counts_decoded_tokens_at_every_step_where_its_output_tokens_wait_for_an_end(self) -> None:
+        found = of(made("decode_tokens", [0, 800, 1600]), made("steps", [0, 100, 200]), made("output_tokens", [0, 0, 300]))
+        assert found.figures["batch_in_step"].value == pytest.approx(8.0)
+        assert found.figures["batch_in_step"].how == "observed.how_decoded_per_step"
+
     def test_tgi_counts_sequences_over_passes_and_drafts_without_rounds(self) -> None:
         found = evidence(page_of("tgi/3.txt"))
         counts = found.counts

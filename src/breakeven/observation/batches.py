@@ -60,7 +60,7 @@ def _width(one: Figure) -> float:
 
 def step_estimators(q: Quantities) -> tuple[Figure, ...]:
     """The batch in a step, given that there is one."""
-    return known((_counted_steps(q), _chunks_per_step(q), _tokens_per_step(q), _step_tokens(q), _busy_gauge(q)))
+    return known((_counted_steps(q), _chunks_per_step(q), _decoded_per_step(q), _tokens_per_step(q), _step_tokens(q), _busy_gauge(q)))
 
 
 def _by_latencies(q: Quantities) -> Figure | None:
@@ -117,6 +117,16 @@ def _by_gauge(q: Quantities) -> Figure | None:
     if level is None:
         return None
     return figure(level.mean, "sampled", "observed.how_running_gauge", level.metrics, half=level.half_width)
+
+
+def _decoded_per_step(q: Quantities) -> Figure | None:
+    """SGLang's, which move with every decode pass, first tokens left out; its output tokens move when a request ends."""
+    passes, metric = rounds.steps(q)
+    tokens = q.moved("decode_tokens")
+    if passes is None or tokens is None:
+        return None
+    value = batch_in_a_step(tokens, passes, rounds.tokens_per_round(q) or rounds.told_length(q) or 1.0)
+    return figure(value, "counted", "observed.how_decoded_per_step", (*q.metrics("decode_tokens"), *metric))
 
 
 def _tokens_per_step(q: Quantities) -> Figure | None:
