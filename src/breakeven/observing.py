@@ -22,6 +22,7 @@ def with_url(deployed: Deployed, url: str | None, for_: str | None, header: Sequ
     from breakeven import live, live_view
 
     for_s, every_s = schedule(for_ or FOR, EVERY)
+    live.described(deployed)  # what is typed wrong is said before anybody waits
     targets = live.targets_of((url,), headers=headers(header), engine=deployed["flags"].get("engine"))
     with live_view.Progress(", ".join(one.source for one in targets), for_s, every_s) as seen:
         evidence = live.observe((url,), for_s=for_s, every_s=every_s, headers=headers(header), heard=seen.heard)
