@@ -18,7 +18,7 @@ from cpu_accuracy.page import LIMIT, page
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs/theory/cpu-accuracy.md"
 FIT = Grid(widths=(1, 2, 4, 8), contexts=(128, 1024))
-HELD = Grid(widths=(3, 6, 12), contexts=(256, 512, 1536))
+HELD = Grid(widths=(3, 6, 12), contexts=(256, 768))
 
 
 def main() -> None:
