@@ -73,7 +73,7 @@ class Record:
 
     def note(self, message: Message) -> None:
         """What is to be said of the observation, once for each server."""
-        self._notes[message.key, message.values.get("target")] = message
+        self._notes[message.key, message.values.get("target"), message.values.get("quantities")] = message
 
     def failed_first(self, servers: int) -> BreakevenError | None:
         """Why the first server did not answer, once each of so many was asked and none has."""
