@@ -1,4 +1,4 @@
-"""Answers that are well formed and not to be believed: numbers beyond counting, brackets without end, secrets said back, bodies in parts."""
+"""Answers that are well formed and not to be believed: numbers beyond counting, endless brackets, secrets said back, bodies in parts."""
 
 from __future__ import annotations
 
