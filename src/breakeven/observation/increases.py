@@ -33,8 +33,8 @@ class Rise:
 
     @property
     def total(self) -> float:
-        """What it rose by in all."""
-        return float(self.gained[-1]) if self.gained.size else 0.0
+        """What it rose by in all; what fell by rounding alone has not risen."""
+        return max(float(self.gained[-1]), 0.0) if self.gained.size else 0.0
 
     @property
     def since_start(self) -> float:
@@ -64,6 +64,15 @@ def _falls(values: Array, rounding: float) -> Flags:
 
 def _rounding(series: Series) -> float:
     return PRINTED.get(series.quantity, ROUNDING)
+
+
+def fell(quantity: str, before: float, after: float) -> bool:
+    """Whether a counter is lower than before by more than rounding.
+
+    >>> fell("output_tokens", 5.0, 4.0), fell("busy_sequence_steps", 9_938_250.0, 9_938_208.0)
+    (True, False)
+    """
+    return bool(_falls(np.array([before, after]), PRINTED.get(quantity, ROUNDING))[0])
 
 
 def in_order(series: Series) -> Series:
