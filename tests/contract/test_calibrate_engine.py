@@ -92,6 +92,17 @@ class TestAsking:
         _, _, err = ran(capsys, stub, folder)
         assert "5 points" in err, "1, 2 and 4 streams at 128 tokens; prompts of 16 and 256 tokens"
 
+    def test_a_device_whose_memory_is_its_machine_s_is_taken_with_what_is_said_of_it(
+        self, capsys: pytest.CaptureFixture[str], stub: Stub, folder: Path
+    ) -> None:
+        processor = ("--hardware", "epyc-9654", "--concurrency-grid", "1", "--context-grid", "64", "--requests", "2")
+        _, _, err = ran(capsys, stub, folder, *processor)
+        assert "state it: --device-memory" in err
+        assert "--allow-load" in ran(capsys, stub, folder, *processor, "--device-memory", "24GB")[2]
+        code, out, err = ran(capsys, stub, folder, *processor, "--device-memory", "24GB", "--allow-load", "--json")
+        assert code == 0, err
+        assert "--device-memory 24000000000" in json.loads(out)["command"]
+
     @pytest.mark.parametrize("option", ["--allow-load", "--concurrency-grid=1", "--seconds=5", "--engine-version=1"])
     def test_an_option_of_a_load_without_an_engine_is_refused(self, capsys: pytest.CaptureFixture[str], option: str) -> None:
         with pytest.raises(SystemExit) as stopped:

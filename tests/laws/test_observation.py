@@ -116,7 +116,7 @@ def test_a_counter_that_appears_late_has_risen_from_nothing_and_is_said() -> Non
 def test_a_counter_that_was_no_number_at_first_is_not_taken_to_begin_at_nothing() -> None:
     late = counter([700.0, 709.0], start=2.0)
     made = timeline(counter([100.0, 101.0, 102.0, 103.0], quantity="prompt_tokens"), late)
-    noted = replace(made, notes=(Message("observe.note_not_numbers", {"target": "a", "count": 2}),))
+    noted = replace(made, notes=(Message("adapter.page_not_numbers", {"count": 2, "quantities": "output_tokens"}),))
     assert evidence(noted).counts["output_tokens"] == 9.0
 
 

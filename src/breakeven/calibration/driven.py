@@ -67,7 +67,8 @@ def _command(found: Serving, plan: Plan) -> tuple[str, ...]:
         for each in zip(*((v.concurrency, v.context) for v in plan.visits if not v.alone), strict=True)
     )
     d = found.deployment
-    stated = {"--model": d.model.name, "--hardware": d.hardware.device.name, "--engine": d.engine.name}
+    memory = {"--device-memory": f"{d.hardware.device.memory_bytes:.0f}"} if "hardware.device.memory_bytes" in d.provenance else {}
+    stated = {"--model": d.model.name, "--hardware": d.hardware.device.name, **memory, "--engine": d.engine.name}
     grid = {
         "--concurrency-grid": ",".join(sorted(widths.split(","), key=int)),
         "--context-grid": ",".join(sorted(contexts.split(","), key=int)),

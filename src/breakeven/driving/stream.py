@@ -105,7 +105,7 @@ class Stream:
 def _event(data: bytes) -> Mapping[str, object]:
     try:
         found = json.loads(data)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise Broken from None
     if not isinstance(found, dict):
         raise Broken

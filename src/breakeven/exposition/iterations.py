@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from breakeven.adapter import QUANTITIES
 from breakeven.errors import InputError
 from breakeven.exposition.places import adapter
-from breakeven.exposition.samples import Sample, Samples
+from breakeven.exposition.samples import LARGEST, Sample, Samples
 from breakeven.registry import names
 
 LATENCY = "iterLatencyMS"
@@ -42,8 +42,8 @@ def iterations(body: bytes, target: str) -> Samples:
         values = [(row[family], row.get(LATENCY, 1.0)) for row in flat if family in row]
         if values:
             found += _merged(family, kind, values)
-    wrong = sum(isinstance(value, float) and not math.isfinite(value) for row in rows for value in row.values())
-    return Samples(found=tuple(found), not_numbers=wrong)
+    wrong = [field for row in rows for field, value in row.items() if isinstance(value, (int, float)) and not abs(value) <= LARGEST]
+    return Samples(found=tuple(found), not_numbers=tuple(wrong))
 
 
 def _merged(family: str, kind: str, values: list[tuple[float, float]]) -> Iterator[Sample]:
@@ -74,5 +74,5 @@ def _flat(row: Mapping[str, object], within: str = "") -> Iterator[tuple[str, fl
     for field, value in row.items():
         if isinstance(value, Mapping) and not within:
             yield from _flat(value, f"{field}.")
-        elif isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value):
+        elif isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= LARGEST:
             yield f"{within}{field}", float(value)

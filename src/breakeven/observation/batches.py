@@ -152,12 +152,27 @@ DIGITS = 5e-6
 """Relative error of a number that is printed to six digits, as llama.cpp's server does."""
 
 
+BLURRED = 0.5
+"""Share of its value that may be hidden in the digits of a batch for it to be one."""
+
+
+def hidden_in_digits(q: Quantities) -> float | None:
+    """Half-width of the batch in a step by a mean since the start, which its page prints to six digits; None where none is told so."""
+    passes, printed = rounds.steps(q)[0], q.total("busy_sequence_steps") if q.has("busy_per_step") else None
+    return None if printed is None or not passes else 2.0 * DIGITS * printed / passes
+
+
+def is_blurred(q: Quantities) -> bool:
+    """Whether the engine has run for so long, and the window has so few steps, that the digits hide the batch in a step."""
+    half, passes = hidden_in_digits(q), rounds.steps(q)[0]
+    return half is not None and bool(passes) and half > BLURRED * (q.rise("busy_sequence_steps") or 0.0) / (passes or 1.0)
+
+
 def _counted_steps(q: Quantities) -> Figure | None:
     """Of llama.cpp a mean since the start times its steps, differenced: exact to the digits that its page prints."""
     passes, metric = rounds.steps(q)
-    value = ratio(q.moved("busy_sequence_steps"), passes)
-    printed = q.total("busy_sequence_steps") if q.has("busy_per_step") else None
-    half = None if printed is None or not passes else 2.0 * DIGITS * printed / passes
+    value = None if is_blurred(q) else ratio(q.moved("busy_sequence_steps"), passes)
+    half = hidden_in_digits(q)
     return figure(value, "counted", "observed.how_sequence_steps", (*q.metrics("busy_sequence_steps"), *metric), half=half)
 
 
