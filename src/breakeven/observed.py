@@ -21,7 +21,7 @@ from breakeven.errors import InputError
 from breakeven.evaluator import Noise, evaluate
 from breakeven.messages import Message
 from breakeven.origin.engine_fields import FIELDS, WITHOUT_EFFECT
-from breakeven.origin.evidence_layer import in_flight, value_of, workload_table
+from breakeven.origin.evidence_layer import in_flight, of_one_replica, value_of, workload_table
 from breakeven.origin.model_source import load_told
 from breakeven.origin.workload_fields import workload_of
 from breakeven.spec.calibration import Basis, Calibration
@@ -30,6 +30,7 @@ from breakeven.spec.deployment import Deployment
 from breakeven.spec.engine import same_version
 from breakeven.spec.evidence import Evidence
 from breakeven.spec.observed import Observed
+from breakeven.spec.parallel import replicas_among
 from breakeven.spec.workload import ARRIVALS, Workload
 from breakeven.statement import ledgers
 from breakeven.stats import Array, median
@@ -81,11 +82,13 @@ def _seen(plain: Deployment, evidence: Evidence) -> Deployment | None:
     lengths = {name: getattr(found, name) or getattr(asked, name) for name in ("input_tokens", "output_tokens")}
     if (None in lengths.values() and found.context_tokens is None) or all(getattr(found, name) is None for name in ARRIVALS):
         return None
+    found = of_one_replica(found, evidence, plain.model)
     return replace(plain, workload=replace(found, **lengths, acceptance=found.acceptance or asked.acceptance, task=asked.task))
 
 
 def _point(d: Deployment, plain: Deployment, seen: Deployment | None, evidence: Evidence, differs: tuple[str, ...]) -> Observed:
-    batch, tpot, step, ttft = (_in_window(evidence, name) for name in ("effective_batch", "tpot_s", "step_s", "ttft_s"))
+    whole, tpot, step, ttft = (_in_window(evidence, name) for name in ("effective_batch", "tpot_s", "step_s", "ttft_s"))
+    batch = None if whole is None else whole / replicas_among(evidence.ranks, d.model)
     if tpot is None and step is not None:
         tpot = step / (value_of(evidence, "acceptance_length") or 1.0)
     model = None if seen is None else evaluate(seen)
@@ -165,7 +168,9 @@ def _load(seen: Deployment, evidence: Evidence) -> float:
     if seen.workload.concurrency is not None:
         return max((in_flight(evidence) or 1.0) / seen.replicas, 1.0)
     batch = value_of(evidence, "effective_batch")
-    return (float(np.median(evaluate(seen, MEDIAN).batch)) if batch is None else batch) + 1.0
+    if batch is None:
+        return float(np.median(evaluate(seen, MEDIAN).batch)) + 1.0
+    return batch / replicas_among(evidence.ranks, seen.model) + 1.0
 
 
 def _first_token(seen: Deployment, evidence: Evidence, factor: float) -> float:
@@ -237,7 +242,7 @@ def _other_model(name: str, d: Deployment) -> bool:
 
 def _counted(d: Deployment, evidence: Evidence) -> tuple[Message, ...]:
     """Where fewer or more engines were observed than the deployment has: rates are of those that were."""
-    seen = evidence.replicas * (evidence.ranks if d.model.experts is None else 1)
+    seen = evidence.replicas * replicas_among(evidence.ranks, d.model)
     if seen == d.replicas or ("workload.request_rate" not in d.provenance and "workload.concurrency" not in d.provenance):
         return ()
     if "measured" not in (d.provenance.get("workload.request_rate"), d.provenance.get("workload.concurrency")):

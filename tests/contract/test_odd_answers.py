@@ -14,6 +14,7 @@ from prometheus_stub import Kept, Stub, answered, engine, refused
 from prometheus_stub import serving as serving_history
 
 from breakeven import cli
+from breakeven.driving.dialect import counted
 from breakeven.driving.stream import Broken, _event
 from breakeven.endpoint import Endpoint, get
 from breakeven.errors import BreakevenError, InputError
@@ -83,6 +84,7 @@ class TestNumbers:
         slot = {"is_processing": True, "next_token": [{"n_decoded": 1}], "n_prompt_tokens": HUGE}
         assert slots.held([slot, {**slot, "n_prompt_tokens": 7}]) == 7
         assert part(HUGE) is None
+        assert [counted({"n": value}, "n") for value in (HUGE, -1, True, 7)] == [None, None, None, 7]
 
     def test_times_that_were_not_asked_for_are_no_history(self) -> None:
         body = {"resultType": "matrix", "result": [{"metric": day()[0].labels, "values": [[1e20, "1"]]}]}
