@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from engine_stub import Stub, serving
+from telling_engine import Stub, serving
 
 from breakeven.cli import run
 

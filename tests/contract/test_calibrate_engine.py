@@ -11,7 +11,7 @@ from typing import ClassVar
 import jsonschema
 import numpy as np
 import pytest
-from stub_engine import Engine, Stub, serving
+from streaming_engine import Engine, Stub, serving
 
 from breakeven import api, document
 from breakeven.calibration.driven import calibrated_by

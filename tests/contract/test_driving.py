@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from stub_engine import Engine, serving
+from streaming_engine import Engine, serving
 
 from breakeven import driving
 from breakeven.driving import client

@@ -13,7 +13,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from engine_page import RecordedEngine, served
+from advancing_engine import RecordedEngine, served
 from prometheus_stub import Stub, engine, serving
 from test_exporter import free_port, until, value
 

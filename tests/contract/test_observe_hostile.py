@@ -14,7 +14,7 @@ from threading import Event, main_thread
 from threading import enumerate as enumerate_threads
 
 import pytest
-from engine_pages import Counting, sglang, vllm
+from composed_pages import Counting, sglang, vllm
 from hostile_server import Server, endless, free_port, in_turn, serving, slowly, status, whole
 
 from breakeven import cli, endpoint

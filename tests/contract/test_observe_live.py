@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from engine_pages import Counting, vllm
+from composed_pages import Counting, vllm
 from hostile_server import Answering, in_turn, serving, status, whole
 
 import breakeven

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from engine_pages import Counting, vllm
+from composed_pages import Counting, vllm
 from hostile_server import in_turn, serving, status, whole
 
 from breakeven import cli, live_view

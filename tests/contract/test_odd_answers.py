@@ -8,7 +8,7 @@ import time
 
 import numpy as np
 import pytest
-from engine_pages import vllm
+from composed_pages import vllm
 from hostile_server import Handler, in_turn, serving, status, whole
 from prometheus_stub import Kept, Stub, answered, engine, refused
 from prometheus_stub import serving as serving_history

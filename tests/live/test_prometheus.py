@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from engine_page import RecordedEngine, served
+from advancing_engine import RecordedEngine, served
 from live.server import free_port, running
 from live_client import closed_loop, words
 
