@@ -9,6 +9,7 @@ import socket
 import time
 import zlib
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hostile_server import CERTIFICATE, TEXT, Handler, endless, free_port, in_turn, serving, slowly, status, whole
@@ -46,6 +47,25 @@ def test_it_asks_for_text_as_it_is_and_for_no_connection_to_keep() -> None:
     assert [one["accept-encoding"] for one in server.headers] == ["identity", "identity"]
     assert [one["connection"] for one in server.headers] == ["close", "close"]
     assert "text/plain" in server.headers[0]["accept"] and server.headers[1]["accept"] == "application/json"
+
+
+def test_an_address_that_says_nothing_leaves_time_for_the_host_s_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Routed(socket.socket):
+        """Nothing comes back from the first address, as where a route is dead."""
+
+        def connect(self, where: Any) -> None:
+            if where[0] == "127.0.0.2":
+                time.sleep(self.gettimeout() or 60.0)
+                raise TimeoutError
+            super().connect(where)
+
+    def both(host: str, port: int, **_: object) -> list[Any]:
+        return [(socket.AF_INET, socket.SOCK_STREAM, 0, "", (at, port)) for at in ("127.0.0.2", "127.0.0.1")]
+
+    with serving({"/": whole("second")}) as server:
+        monkeypatch.setattr(socket, "getaddrinfo", both)
+        monkeypatch.setattr(socket, "socket", Routed)
+        assert get(Endpoint(url=server.url, timeout_s=2.0)).body == b"second"
 
 
 def test_no_proxy_of_the_environment_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
