@@ -43,11 +43,6 @@ class TestWhatIsSent:
         assert first == [prompt_ids(SMALL, number) for number in range(50)]
         assert first[0] != prompt_ids(replace(SMALL, salt="1"), 0)
 
-    def test_a_shared_beginning_is_exactly_as_long_as_asked_for(self) -> None:
-        load = replace(SMALL, shared_tokens=8)
-        one, two = prompt_ids(load, 0), prompt_ids(load, 1)
-        assert one[:8] == two[:8] and one[8] != two[8] and len(one) == 16
-
     @pytest.mark.parametrize("engine", ["vllm", "sglang", "llamacpp", "trtllm", "tgi", "another"])
     def test_every_engine_is_asked_for_exactly_so_many_greedy_tokens(self, engine: str) -> None:
         dialect = driving.dialect_of(engine)

@@ -8,8 +8,8 @@ from math import ceil
 
 from breakeven.errors import InputError
 
-WIDTHS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
-WIDEST = 64
+WIDTHS = (1, 2, 4, 8, 16, 32, 64)
+WIDEST = WIDTHS[-1]
 """Of the grid that is taken unless one is said."""
 CONTEXTS = (128, 1024)
 PROMPTS = (16, 256, 1536)

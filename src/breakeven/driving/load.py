@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
@@ -25,27 +24,21 @@ class Load:
     seconds: float
     salt: str = "0"
     """What prompts are drawn from: another salt, other prompts."""
-    shared_tokens: int = 0
-    """Tokens at the beginning that all prompts have in common."""
     vocabulary: int = VOCABULARY
-    prompts: tuple[tuple[int, ...], ...] = ()
-    """Prompts to send in turn in place of random ones."""
     silence_s: float = 120.0
     """A stream that says nothing for so long is given up."""
 
 
 def prompt_ids(load: Load, number: int) -> tuple[int, ...]:
-    """The token ids of a request's prompt: no two requests of a salt have a beginning in common but what is shared.
+    """The token ids of a request's prompt: no two requests of a salt have a beginning in common.
 
-    >>> load = Load(concurrency=1, prompt_tokens=3, output_tokens=1, requests=1, seconds=1.0, shared_tokens=1)
+    >>> load = Load(concurrency=1, prompt_tokens=3, output_tokens=1, requests=1, seconds=1.0)
     >>> first, second = prompt_ids(load, 0), prompt_ids(load, 1)
-    >>> len(first), first[0] == second[0], first[1] == second[1]
-    (3, True, False)
+    >>> len(first), first[0] == second[0]
+    (3, False)
     """
-    if load.prompts:
-        return load.prompts[number % len(load.prompts)]
-    shared = _ids(Random(f"{load.salt}/shared"), min(load.shared_tokens, load.prompt_tokens), load.vocabulary)
-    return (*shared, *_ids(Random(f"{load.salt}/{number}"), load.prompt_tokens - len(shared), load.vocabulary))
+    random, low = Random(f"{load.salt}/{number}"), min(FIRST_ID, load.vocabulary // 4)
+    return tuple(random.randrange(low, max(load.vocabulary, low + 1)) for _ in range(load.prompt_tokens))
 
 
 def prompt_text(load: Load, number: int) -> str:
@@ -56,8 +49,3 @@ def prompt_text(load: Load, number: int) -> str:
     """
     drawn = prompt_ids(load, number)
     return " ".join(LETTERS[each % len(LETTERS)] for each in drawn)
-
-
-def _ids(random: Random, count: int, vocabulary: int) -> Sequence[int]:
-    low = min(FIRST_ID, vocabulary // 4)
-    return [random.randrange(low, max(vocabulary, low + 1)) for _ in range(count)]

@@ -107,7 +107,10 @@ def _load(visit: Visit, seconds: float, salt: str, vocabulary: int) -> Load:
 
 def machine_load() -> float | None:
     """The load of the last minute, where the system tells it."""
-    return os.getloadavg()[0] if hasattr(os, "getloadavg") else None
+    try:
+        return os.getloadavg()[0]
+    except (OSError, AttributeError):
+        return None
 
 
 def kept(visited: Sequence[Visited]) -> list[Visited]:
