@@ -6,12 +6,13 @@ import json
 from pathlib import Path
 
 import pytest
+from page_readings import by_quantity
 
 from breakeven.adapter import QUANTITIES, Adapter, Alias, meaning
 from breakeven.catalog import names as catalogue_names
 from breakeven.exposition import table
 from breakeven.exposition.gathered import Reading
-from breakeven.exposition.page import Page, by_quantity, read
+from breakeven.exposition.page import Page, read
 from breakeven.exposition.places import adapter, families, places, sample_names
 from breakeven.messages import LANGUAGES, catalogue, text
 from breakeven.registry import names
@@ -227,6 +228,7 @@ def test_iterations_are_told_once_and_added_up() -> None:
     assert first.since == "last_reading" and (value(first, "steps"), value(both, "steps")) == (3, 6)
     assert value(both, "busy_sequence_steps") == 2 * (6 + 7 + 8) and value(both, "step_time", part="sum") == pytest.approx(0.12)
     assert value(both, "running") == value(first, "running") == pytest.approx((6 * 10 + 8 * 30 + 8 * 20) / 60)
+    assert [one.key for one in first.notes] == ["adapter.page_iterations_taken"]
     empty = read(b"[]", "application/json")
     assert [one.key for one in empty.notes] == ["adapter.page_no_iterations"]
     assert value(added(both, empty), "steps") == 6

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from threading import Event, main_thread
 from threading import enumerate as enumerate_threads
+from urllib.parse import urlsplit
 
 import pytest
 from composed_pages import Counting, sglang, vllm
@@ -183,7 +184,8 @@ def test_of_several_replicas_one_may_never_answer() -> None:
         timeline = read(one.url, f"127.0.0.1:{port}", two.url)
     assert series(timeline, "output_tokens", one.url).values[0] == 100.0
     assert series(timeline, "output_tokens", two.url).values[0] == 900.0
-    assert timeline.readings == len(one.asked) + len(two.asked)
+    assert timeline.readings == one.asked.count("/metrics") + two.asked.count("/metrics")
+    assert f"127.0.0.1:{port}/metrics" in error_of(f"127.0.0.1:{port}"), "the usual page is named, not the one that is looked for first"
     assert (
         notes(timeline)[0]
         == f"http://127.0.0.1:{port}: not one of {timeline.missed} readings came back; its share of the load is in no figure"
@@ -225,11 +227,15 @@ def test_two_addresses_that_look_the_same_without_their_query_are_numbered() -> 
     ]
 
 
-def test_a_page_is_looked_for_where_engines_have_it() -> None:
+@pytest.mark.parametrize("elsewhere", [404, 400, 503])
+def test_a_page_is_looked_for_where_engines_have_it(elsewhere: int) -> None:
     with serving({"/prometheus/metrics": Counting()}) as server:
         timeline = read(server.url)
-    assert server.asked[:3] == ["/metrics", "/prometheus/metrics", "/prometheus/metrics"]
-    assert server.asked.count("/metrics") == 1 and timeline.readings == len(server.asked) - 1
+    assert set(server.asked) == {"/prometheus/metrics"} and timeline.readings == len(server.asked)
+    with serving({"/metrics": Counting(), "/prometheus/metrics": status(elsewhere)}) as server:
+        timeline = read(server.url)
+    assert server.asked[:3] == ["/prometheus/metrics", "/metrics", "/metrics"]
+    assert server.asked.count("/prometheus/metrics") == 1 and timeline.readings == len(server.asked) - 1
 
 
 def test_the_page_that_was_named_is_the_only_one_asked_for() -> None:
@@ -238,15 +244,17 @@ def test_the_page_that_was_named_is_the_only_one_asked_for() -> None:
     assert server.asked == ["/team/metrics"]
 
 
-def test_triton_s_metrics_are_looked_for_on_their_own_port_without_the_headers(monkeypatch: pytest.MonkeyPatch) -> None:
-    with serving({}) as requests, serving({"/metrics": Counting()}) as metrics:
+@pytest.mark.parametrize("nothing", [404, 400])
+@pytest.mark.parametrize("path", ["", "/metrics"])
+def test_no_other_port_is_asked_where_nothing_is_and_triton_s_is_named(nothing: int, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    pages = {"/metrics": status(nothing), "/prometheus/metrics": status(nothing)}
+    with serving(pages) as requests:
+        assert "8002" not in error_of(f"{requests.url}{path}")
         monkeypatch.setattr(scrape, "TRITON", requests.port)
-        monkeypatch.setattr(scrape, "TRITON_METRICS", metrics.port)
-        url = requests.url.replace("://", f"://{USER}:{SECRET}@") + f"?key={SECRET}"
-        [target] = scrape.targets([url], {"X-Key": SECRET})
-        assert scrape.first(target)[1].page.engine == "vllm"
-    assert requests.asked == [f"/metrics?key={SECRET}", f"/prometheus/metrics?key={SECRET}"]
-    assert metrics.asked == ["/metrics"] and SECRET not in str(metrics.headers)
+        line = error_of(f"{requests.url}{path}")
+        [target] = scrape.targets([requests.url])
+    assert f"{requests.url}/metrics" in line and "port 8002" in line and str(nothing) in line
+    assert {urlsplit(place.url).port for place in target.places} == {requests.port}
 
 
 @pytest.mark.parametrize(

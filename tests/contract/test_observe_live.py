@@ -12,6 +12,7 @@ from hostile_server import Answering, in_turn, serving, status, whole
 
 import breakeven
 from breakeven import cli
+from breakeven.messages import text
 from breakeven.observation import scrape, window
 
 EVERY = {"for_s": 0.5, "every_s": 0.1}
@@ -99,7 +100,14 @@ def test_statistics_that_are_told_once_are_added_up() -> None:
     assert timeline.engine == "trtllm"
     [steps] = [one for one in timeline.series if one.quantity == "steps"]
     assert list(steps.values[:3]) == [2.0, 4.0, 6.0] and set(steps.values[3:]) <= {6.0}
-    assert server.asked[:2] == ["/metrics", "/prometheus/metrics"], "text is looked for first where no page was named"
+    assert server.asked[:2] == ["/prometheus/metrics", "/metrics"], "text is looked for first where no page was named"
+    assert [text(note) for note in timeline.notes if "takes them away" in text(note)], "that others miss what we read is said"
+
+
+def test_what_is_told_once_is_left_to_others_where_there_is_a_page_of_text() -> None:
+    with serving({"/metrics": whole('[{"iter": 1}]', "application/json"), "/prometheus/metrics": Counting()}) as server:
+        window.observe(scrape.targets([server.url]), for_s=0.2, every_s=0.1)
+    assert "/metrics" not in server.asked
 
 
 def test_with_a_model_and_a_device_the_ledgers_are_asked(shared: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from page_readings import by_quantity
 
 from breakeven.errors import InputError
-from breakeven.exposition.page import Page, by_quantity, read
+from breakeven.exposition.page import Page, read
 from breakeven.messages import LANGUAGES, text
 
 PAGES = Path(__file__).parent / "pages"

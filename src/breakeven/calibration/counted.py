@@ -14,11 +14,13 @@ SLACK = 0.01
 
 
 def put_out(server: Endpoint, engine: str) -> float | None:
-    """Output tokens that the engine has counted so far, over all ranks; None where it shows no metrics."""
+    """Output tokens that the engine has counted so far, over all ranks; None where it shows no metrics, or none since its start."""
     try:
         target = scrape.targets((server.url,), dict(server.headers), engine=engine)[0]
         _, read = scrape.first(target)
     except BreakevenError:
+        return None
+    if read.page.since != "start":
         return None
     return sum(reading.value for reading in read.page.readings if reading.quantity == COUNTER and not reading.part)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -122,7 +122,7 @@ def _of_iterations(found: Samples, engine: str | None, target: str) -> Page:
     """A page of iterations; without any since the last reading it tells nothing yet, and that is no fault."""
     forms = [name for name in names("adapters") if adapter(name).form == "json"]
     name = chosen(dict.fromkeys(forms, 1), engine, target)
-    notes = () if found.found else (Message("adapter.page_no_iterations"),)
+    notes = (Message("adapter.page_iterations_taken" if found.found else "adapter.page_no_iterations", {"target": target}),)
     return _page(name, found.found, found, notes)
 
 
@@ -154,11 +154,3 @@ def added(before: Page | None, page: Page) -> Page:
 
 def _key(one: Reading) -> tuple[object, ...]:
     return (one.quantity, one.rank, one.split, one.part, one.le)
-
-
-def by_quantity(page: Page) -> Mapping[str, tuple[Reading, ...]]:
-    """The readings of each quantity."""
-    found: dict[str, list[Reading]] = {}
-    for one in page.readings:
-        found.setdefault(one.quantity, []).append(one)
-    return {quantity: tuple(of) for quantity, of in found.items()}

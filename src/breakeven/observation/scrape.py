@@ -7,16 +7,16 @@ from dataclasses import dataclass, field, replace
 from time import monotonic, time
 from urllib.parse import urlsplit
 
-from breakeven.endpoint import TIMEOUT_S, Endpoint, address, get
-from breakeven.errors import BreakevenError, InputError
+from breakeven.endpoint import PAGES, TIMEOUT_S, Endpoint, address, get
+from breakeven.errors import BreakevenError, InputError, UnreachableError
 from breakeven.observation import page as pages
 from breakeven.observation import slots
 from breakeven.observation.page import Page
 
-UNNAMED = ("/metrics", "/prometheus/metrics")
-"""Where the page is looked for when the address names none; TensorRT-LLM has JSON statistics under the first, metrics under the second."""
-TRITON, TRITON_METRICS = 8000, 8002
-"""Triton answers requests on the one port and has its metrics on the other."""
+TRITON = 8000
+"""Triton answers requests on this port and has its metrics on 8002, as another server, which is not asked unless it is named."""
+NO_PAGE, FAILS = ("error.endpoint_not_found", "error.endpoint_client"), "error.endpoint_server"
+"""What a server answers where there is no page, and where it, or a proxy before it, fails."""
 _WALL, _MONOTONIC = time(), monotonic()
 
 
@@ -27,7 +27,7 @@ class Target:
     source: str
     """Its address as it may be shown; of several that would look the same, all but the first are numbered."""
     places: tuple[Endpoint, ...] = field(repr=False)
-    """Where its page may be, the likeliest first."""
+    """Where its page may be, in the order in which it is looked for."""
     engine: str | None = None
     model: str | None = None
     """Which of a page's several to take."""
@@ -78,36 +78,36 @@ def targets(
 
 
 def _places(endpoint: Endpoint, shown: str) -> tuple[Endpoint, ...]:
-    parts = urlsplit(shown)
-    if parts.path.strip("/"):
+    """The page that was named, else each that it may be: TensorRT-LLM's /metrics loses what is read, so its other page comes first."""
+    if urlsplit(shown).path.strip("/"):
         return (endpoint,)
     head, mark, query = endpoint.url.partition("?")
-    found = [replace(endpoint, url=f"{head.rstrip('/')}{path}{mark}{query}") for path in UNNAMED]
-    if parts.port == TRITON:
-        # Another port is another server: it is not given what was meant for the one that was named.
-        beside = shown.rstrip("/").removesuffix(str(TRITON))
-        found.append(Endpoint(url=f"{beside}{TRITON_METRICS}/metrics", timeout_s=endpoint.timeout_s))
-    return tuple(found)
+    return tuple(replace(endpoint, url=f"{head.rstrip('/')}{path}{mark}{query}") for path in PAGES)
 
 
 def first(target: Target) -> tuple[Target, Read]:
     """The target with the one place where its page is, and the reading by which that was found."""
-    failed: list[BreakevenError] = []
-    kept: list[tuple[Target, Read]] = []
-    for place in target.places:
+    *others, usual = target.places
+    for place in others:
         there = replace(target, places=(place,))
         try:
-            read = scrape(there)
-        except InputError as error:
-            # Not there, or nothing to read: it may be elsewhere. What does not answer at all answers nowhere else either.
-            failed.append(error)
-            continue
-        if read.page.since == "start":
-            return there, read
-        kept.append((there, read))
-    if kept:
-        return kept[0]
-    raise failed[0]
+            return there, scrape(there)
+        except BreakevenError as error:
+            # It may be elsewhere, but what does not answer at all answers nowhere else either.
+            if not isinstance(error, InputError) and error.message.key != FAILS:
+                raise _named(error, usual) from None
+    there = replace(target, places=(usual,))
+    try:
+        return there, scrape(there)
+    except InputError as error:
+        if error.message.key in NO_PAGE and urlsplit(address(usual.url)).port == TRITON:
+            raise InputError("observe_no_page", **error.message.values) from None
+        raise
+
+
+def _named(error: BreakevenError, usual: Endpoint) -> BreakevenError:
+    """The same of the page that users know."""
+    return UnreachableError(error.message.key.removeprefix("error."), **{**error.message.values, "target": address(usual.url)})
 
 
 def scrape(target: Target) -> Read:
