@@ -63,6 +63,24 @@ class TestNumbers:
         found = observed(vllm("NaN"), vllm(100_000, more=late), readings=10)
         assert Quantities(found).rise("requests_finished") == 7.0
 
+    def test_nor_one_that_leaves_another_rank_s_alone(self) -> None:
+        found = observed(vllm("NaN"), vllm(100_000) + vllm(7, engine="1"), readings=10)
+        assert Quantities(found).rise("output_tokens") == 7.0
+
+    def test_what_follows_from_one_that_was_no_number_has_not_risen_from_nothing_either(self) -> None:
+        def llama(tokens: float | str) -> str:
+            computed, cached = "llamacpp:prompt_tokens_total", "llamacpp:prompt_tokens_cached_total"
+            return f"llamacpp:requests_processing 0\n{cached} 3\n{computed} {tokens}\n"
+
+        found = observed(llama("NaN"), llama(100_000), llama(100_004), readings=10)
+        assert Quantities(found).rise("prompt_tokens") == 4.0
+
+    def test_of_a_history_it_is_said_that_a_series_was_never_a_number(self) -> None:
+        kept = day()
+        kept[2].values[:] = np.nan
+        found = stored(Stub(kept))
+        assert [note.values["count"] for note in found.notes if note.key == "adapter.page_not_numbers"] == [len(kept[2].values)]
+
     def test_in_a_history_too(self) -> None:
         kept = day()
         kept[2].values[:100] = np.nan

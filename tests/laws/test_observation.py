@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from synthetic_engine import Engine, Request, Watch, run
 
 from breakeven.adapter import Alias
-from breakeven.messages import Message
+from breakeven.exposition.places import Key
 from breakeven.observation import gauges, histograms, increases
 from breakeven.observation.quantities import Quantities
 from breakeven.observation.summary import summarised
@@ -116,8 +116,9 @@ def test_a_counter_that_appears_late_has_risen_from_nothing_and_is_said() -> Non
 def test_a_counter_that_was_no_number_at_first_is_not_taken_to_begin_at_nothing() -> None:
     late = counter([700.0, 709.0], start=2.0)
     made = timeline(counter([100.0, 101.0, 102.0, 103.0], quantity="prompt_tokens"), late)
-    noted = replace(made, notes=(Message("adapter.page_not_numbers", {"count": 2, "quantities": "output_tokens"}),))
-    assert evidence(noted).counts["output_tokens"] == 9.0
+    wrong = Key(quantity="output_tokens", rank=late.rank, split="", part="", le=None)
+    assert evidence(replace(made, unsure=frozenset({(late.source, wrong)}))).counts["output_tokens"] == 9.0
+    assert evidence(replace(made, unsure=frozenset({(late.source, replace(wrong, rank="7"))}))).counts["output_tokens"] == 709.0
 
 
 def test_what_a_server_counted_before_it_was_first_read_is_not_of_the_window() -> None:

@@ -42,7 +42,12 @@ def iterations(body: bytes, target: str) -> Samples:
         values = [(row[family], row.get(LATENCY, 1.0)) for row in flat if family in row]
         if values:
             found += _merged(family, kind, values)
-    wrong = [field for row in rows for field, value in row.items() if isinstance(value, (int, float)) and not abs(value) <= LARGEST]
+    wrong = [
+        Sample(field, {}, math.nan)
+        for row in rows
+        for field, value in row.items()
+        if isinstance(value, (int, float)) and not abs(value) <= LARGEST
+    ]
     return Samples(found=tuple(found), not_numbers=tuple(wrong))
 
 

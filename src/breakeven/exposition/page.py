@@ -13,7 +13,7 @@ from breakeven.exposition.derived import derived
 from breakeven.exposition.gathered import Reading, gathered
 from breakeven.exposition.iterations import is_json, iterations
 from breakeven.exposition.lines import STARTED
-from breakeven.exposition.places import adapter, key, places
+from breakeven.exposition.places import Key, adapter, key, places
 from breakeven.exposition.samples import Sample, Samples, samples
 from breakeven.exposition.whose import chosen, on_page, said
 from breakeven.messages import Message
@@ -42,6 +42,8 @@ class Page:
     """Samples that no adapter reads."""
     not_numbers: int = 0
     """Samples of interest that were NaN or infinite: no samples."""
+    unsure: frozenset[Key] = frozenset()
+    """What these would have told: it may have been counted before."""
     duplicates: int = 0
     """Samples that stood on the page before, with the same labels: the first is taken, as Prometheus does."""
     damaged: int = 0
@@ -111,6 +113,7 @@ def _page(name: str, mine: Iterable[Sample], found: Samples, notes: tuple[Messag
         notes=(*notes, *of_readings, *_said_of(found, name)),
         dropped=found.dropped,
         not_numbers=len(found.not_numbers),
+        unsure=unsure(found.not_numbers, (name,)),
         duplicates=found.duplicates,
         damaged=found.damaged,
         since="last_reading" if of.form == "json" else "start",
@@ -133,13 +136,19 @@ def _said_of_models(models: tuple[str, ...], model: str | None) -> tuple[Message
 def _said_of(found: Samples, name: str) -> tuple[Message, ...]:
     counted = {"duplicates": found.duplicates, "damaged": found.damaged}
     plain = tuple(Message(f"adapter.page_{what}", {"count": count}) for what, count in counted.items() if count)
-    return (*not_numbers(found.not_numbers, (name,)), *plain)
+    return (*not_numbers(len(found.not_numbers), unsure(found.not_numbers, (name,))), *plain)
 
 
-def not_numbers(names: Sequence[str], adapters: Sequence[str]) -> tuple[Message, ...]:
-    """What is to be said of samples that were no numbers, with the quantities that they would have told: those may have begun before."""
-    told = {place.quantity for name in set(names) for place in places().get(name, ()) if place.adapter in adapters}
-    return (Message("adapter.page_not_numbers", {"count": len(names), "quantities": " ".join(sorted(told))}),) if names else ()
+def unsure(wrong: Iterable[Sample], adapters: Sequence[str]) -> frozenset[Key]:
+    """What samples that were no numbers would have told."""
+    told = ((place, one) for one in wrong for place in places().get(one.name, ()) if place.adapter in adapters)
+    return frozenset(where for place, one in told if (where := key(place, one.labels)) is not None)
+
+
+def not_numbers(count: int, told: Iterable[Key]) -> tuple[Message, ...]:
+    """What is to be said of samples that were no numbers, with the quantities that they would have told."""
+    quantities = " ".join(sorted({one.quantity for one in told}))
+    return (Message("adapter.page_not_numbers", {"count": count, "quantities": quantities}),) if count else ()
 
 
 def added(before: Page | None, page: Page) -> Page:

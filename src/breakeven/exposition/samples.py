@@ -34,8 +34,8 @@ class Samples:
 
     found: tuple[Sample, ...]
     dropped: int = 0
-    not_numbers: tuple[str, ...] = ()
-    """Names of those that were no numbers."""
+    not_numbers: tuple[Sample, ...] = ()
+    """Those that were no numbers."""
     duplicates: int = 0
     damaged: int = 0
 
@@ -94,17 +94,17 @@ def _one_by_one(lines: Iterable[bytes]) -> tuple[list[Sample], int]:
     return found, damaged
 
 
-def _once(parsed: Iterable[Sample]) -> tuple[list[Sample], tuple[str, ...], int]:
+def _once(parsed: Iterable[Sample]) -> tuple[list[Sample], tuple[Sample, ...], int]:
     seen: set[tuple[str, tuple[tuple[str, str], ...]]] = set()
     found: list[Sample] = []
-    not_numbers: list[str] = []
+    not_numbers: list[Sample] = []
     duplicates = 0
     for one in parsed:
         key = (one.name, tuple(sorted(one.labels.items())))
         if key in seen:
             duplicates += 1
         elif not abs(one.value) <= LARGEST:
-            not_numbers.append(one.name)
+            not_numbers.append(one)
         else:
             found.append(one)
         seen.add(key)

@@ -4,18 +4,27 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from breakeven.adapter import QUANTITIES
+from breakeven.exposition.derived import RULES
 from breakeven.observation import histograms, increases
 from breakeven.observation.histograms import Histogram
 from breakeven.observation.increases import Rise
 from breakeven.observation.opened import Opened
+from breakeven.observation.page import Key
+from breakeven.observation.timeline import Timeline
 
 COUNTED = ("counter", "histogram")
-NO_NUMBERS = "adapter.page_not_numbers"
-"""Note of a timeline from which NaN was left out, with the quantities that it was of."""
+
+
+def unsure(timeline: Timeline) -> frozenset[tuple[str, Key]]:
+    """What was no number once, and what follows from it."""
+    found = set(timeline.unsure)
+    for rule in RULES:
+        found |= {(source, replace(key, quantity=rule.quantity)) for source, key in found if key.quantity in (rule.first, rule.second)}
+    return frozenset(found)
 
 
 @dataclass(frozen=True)
@@ -27,8 +36,7 @@ class Counted(Opened):
         """What each counter and each part of a histogram rose by."""
         counted = [one for quantity, some in self.series.items() if QUANTITIES[quantity] in COUNTED for one in some]
         found: dict[str, list[Rise]] = defaultdict(list)
-        unsure = {name for note in self.timeline.notes if note.key == NO_NUMBERS for name in str(note.values["quantities"]).split()}
-        for rise in increases.rises(counted, self.read_at, unsure):
+        for rise in increases.rises(counted, self.read_at, unsure(self.timeline)):
             found[rise.series.quantity].append(rise)
         return {quantity: tuple(some) for quantity, some in found.items()}
 

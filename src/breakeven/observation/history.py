@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from breakeven.messages import Message
 from breakeven.observation import matrix, page, prometheus
 from breakeven.observation.opened import GAP
 from breakeven.observation.prometheus import Server
-from breakeven.observation.stored import Stored, fresh, own, places_of, replicas, series_of, twins, where
+from breakeven.observation.stored import Stored, fresh, own, places_of, replicas, series_of, told_by, twins, where
 from breakeven.observation.timeline import Series, Timeline
 from breakeven.stats import Array
 
@@ -63,12 +63,14 @@ def read(server: Server, asked: Asked) -> Timeline:
     step = matrix.step_of(asked.end_s - asked.start_s, len(found.labels), interval, asked.step_s)
     grid = matrix.grid_of(asked.start_s, asked.end_s, step)
     stamps, notes = _stamps(server, found, grid, clock)
-    wrong: list[str] = []
+    wrong: list[tuple[str, Stored]] = []
     series = series_of(_stored(server, found, grid, stamps, wrong), found.adapters, found.sources)
     if not series:
         raise InputError("history_empty", server=server.name, match=asked.match)
-    said = (*found.notes, *notes, *page.not_numbers(wrong, found.adapters), *_coarse(step, interval), *prometheus.warned(server))
-    return _timeline(found.engine, series, grid, max(step, interval or 0.0), said)
+    unsure = frozenset((source, key) for source, one in wrong for key in told_by(one.labels, found.adapters))
+    left_out = page.not_numbers(sum(one.not_numbers for _, one in wrong), (key for _, key in unsure))
+    said = (*found.notes, *notes, *left_out, *_coarse(step, interval), *prometheus.warned(server))
+    return replace(_timeline(found.engine, series, grid, max(step, interval or 0.0), said), unsure=unsure)
 
 
 def matchers(match: str) -> str:
@@ -207,14 +209,15 @@ def _stamps(server: Server, found: _Found, grid: Array, names: Sequence[str]) ->
     return rows, ()
 
 
-def _stored(server: Server, found: _Found, grid: Array, stamps: Mapping[str, Array], wrong: list[str]) -> Iterator[Stored]:
-    """Readings as they are kept; names of samples that were no numbers are added to ``wrong``."""
+def _stored(server: Server, found: _Found, grid: Array, stamps: Mapping[str, Array], wrong: list[tuple[str, Stored]]) -> Iterator[Stored]:
+    """Readings as they are kept; series with samples that were no numbers are added to ``wrong``, with their sources."""
     names = sorted({one["__name__"] for one in found.labels})
     for some in matrix.groups(names):
         count = sum(one["__name__"] in some for one in found.labels)
         for one in matrix.gathered(server, matrix.selector(some, found.inner), grid, count):
             source = found.sources.get(where(one.labels))
-            wrong += [one.labels["__name__"]] * one.not_numbers
+            if source is not None and one.not_numbers:
+                wrong.append((source, one))
             if source is not None and (kept := fresh(one, grid, stamps.get(source, grid))).times.size:
                 yield kept
 

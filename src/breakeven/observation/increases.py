@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from breakeven.observation.page import Key
 from breakeven.observation.timeline import Series
 from breakeven.stats import Array, Flags
 
@@ -113,18 +114,22 @@ def _stood(series: Series, time: float) -> bool:
     return place > 0 and bool(series.values[place - 1] > 0.0)
 
 
-def rises(counters: Sequence[Series], read_at: Mapping[str, Array], unsure: Set[str] = frozenset()) -> list[Rise]:
+def rises(counters: Sequence[Series], read_at: Mapping[str, Array], unsure: Set[tuple[str, Key]] = frozenset()) -> list[Rise]:
     """What each counter rose by; ``read_at`` are the times at which its server was read at all.
 
-    One that appears late began at 0; not so one of the ``unsure`` quantities, of which values were left out that were no numbers.
+    One that appears late began at 0; not so the ``unsure``, of which values were left out that were no numbers.
     """
     anew = restarts(counters, read_at)
     none = np.zeros(0)
     return [
-        _rise(one, anew.get(one.source, none), none if one.quantity in unsure else read_at.get(one.source, none))
+        _rise(one, anew.get(one.source, none), none if (one.source, _key(one)) in unsure else read_at.get(one.source, none))
         for one in counters
         if one.times.size
     ]
+
+
+def _key(series: Series) -> Key:
+    return Key(quantity=series.quantity, rank=series.rank, split=series.split, part=series.part, le=series.le)
 
 
 def _rise(series: Series, anew: Array, read_at: Array) -> Rise:

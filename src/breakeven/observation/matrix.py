@@ -129,7 +129,7 @@ def _gather(into: _Gathered, stream: Stream, within: tuple[float, float]) -> Non
 def _whole(labels: Mapping[str, str], one: _Gathered) -> Iterator[Stored]:
     times, values = np.concatenate(one.times), np.concatenate(one.values)
     known = np.abs(values) <= LARGEST
-    if known.any():
+    if known.size:
         yield Stored(labels=labels, times=times[known], values=values[known], not_numbers=int((~known).sum()))
     if one.native:
         yield from native.parts(labels, one.native)

@@ -13,9 +13,9 @@ from breakeven.errors import BreakevenError, InputError
 from breakeven.messages import Message
 from breakeven.observation import increases
 from breakeven.observation.course import Course
-from breakeven.observation.page import Reading
+from breakeven.observation.page import Key, Part, Reading
 from breakeven.observation.scrape import Missed, Read
-from breakeven.observation.timeline import Part, Series, Timeline
+from breakeven.observation.timeline import Series, Timeline
 
 RISING = frozenset(quantity for quantity, kind in QUANTITIES.items() if kind in ("counter", "histogram"))
 """What falls only where a server began anew."""
@@ -55,6 +55,7 @@ class Record:
         self._courses: dict[str, Course] = {}
         self._times: array[float] = array("d")
         self._notes: dict[object, Message] = {}
+        self._unsure: set[tuple[str, Key]] = set()
 
     def add(self, one: Read | Missed) -> None:
         """Take in a reading, or that one is missing."""
@@ -68,6 +69,7 @@ class Record:
         course.read(one, fell=[self._keep(one, reading) for reading in one.page.readings].count(True))
         self.engine = self.engine or one.page.engine
         self.readings += 1
+        self._unsure.update((one.source, key) for key in one.page.unsure)
         self._times.append(one.at_s)
         for note in one.page.notes:
             self.note(note)
@@ -97,6 +99,7 @@ class Record:
             every_s=self.every_s,
             missed=sum(course.missed for course in self._courses.values()),
             notes=(*self._notes.values(), *told),
+            unsure=frozenset(self._unsure),
         )
 
     def _keep(self, read: Read, reading: Reading) -> bool:

@@ -10,7 +10,8 @@ import numpy as np
 from breakeven.adapter import AVERAGED, QUANTITIES
 from breakeven.exposition.derived import RULES, Rule
 from breakeven.observation import page
-from breakeven.observation.timeline import Part, Series
+from breakeven.observation.page import Part
+from breakeven.observation.timeline import Series
 from breakeven.stats import Array
 
 WHERE = ("cluster", "namespace", "pod", "instance")
@@ -84,6 +85,12 @@ def fresh(stored: Stored, grid: Array, stamps: Array) -> Stored:
 def places_of(name: str) -> tuple[page.Place, ...]:
     """What a stored name may tell; a histogram's own name has all of it where it is a native one."""
     return page.places().get(name) or tuple(replace(one, part="") for one in page.places().get(f"{name}_count", ()))
+
+
+def told_by(labels: Mapping[str, str], adapters: Sequence[str]) -> set[page.Key]:
+    """What a series tells."""
+    found = (page.key(place, own(labels)) for place in places_of(labels["__name__"]) if place.adapter in adapters)
+    return {one for one in found if one is not None}
 
 
 def series_of(some: Iterable[Stored], adapters: Sequence[str], sources: Mapping[tuple[str, ...], str]) -> tuple[Series, ...]:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
 
 from breakeven.adapter import Alias
+from breakeven.exposition.places import Key, Part
 from breakeven.messages import Message
 from breakeven.stats import Array
-
-Part = Literal["", "sum", "count", "bucket"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,3 +54,5 @@ class Timeline:
     """Readings that did not come back."""
     notes: tuple[Message, ...] = ()
     """Restarts, lost readings, duplicated series, routers: what is to be said of the reading itself."""
+    unsure: frozenset[tuple[str, Key]] = frozenset()
+    """Sources and what they told once that was no number: it may have been counted before its first reading."""
