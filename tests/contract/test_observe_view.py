@@ -16,8 +16,6 @@ from hostile_server import in_turn, serving, status, whole
 
 from breakeven import cli, live_view
 
-pty = pytest.importorskip("pty", reason="no pseudo-terminals on this system")
-
 HIDE, SHOW = b"\x1b[?25l", b"\x1b[?25h"
 LONGEST_S = 60.0
 
@@ -25,6 +23,7 @@ LONGEST_S = 60.0
 @contextmanager
 def watched(*arguments: str, term: str = "xterm-256color") -> Iterator[tuple[subprocess.Popen[bytes], int]]:
     """The program with its stderr on a terminal, of which we hold the other end."""
+    pty = pytest.importorskip("pty", reason="no pseudo-terminals on this system")
     ours, theirs = pty.openpty()
     environment = {**os.environ, "TERM": term, "COLUMNS": "100", "LINES": "40", "BREAKEVEN_LANG": "en"}
     command = [sys.executable, "-m", "breakeven.cli", "observe", *arguments]

@@ -42,9 +42,11 @@ def models(engines: dict[str, dict[str, str]]) -> Path:
     return Path(engines["models"]["folder"])
 
 
-def engine(engines: dict[str, dict[str, str]], name: str) -> dict[str, str]:
+def engine(engines: dict[str, dict[str, str]], name: str, *, always_on_ci: bool = False) -> dict[str, str]:
     held = engines.get(name, {"reason": f"`make live` was not asked for {name}"})
     if "reason" in held:
+        if always_on_ci and os.environ.get("CI"):
+            pytest.fail(f"{name} has to be there on CI: {held['reason']}")
         pytest.skip(held["reason"])
     return held
 
@@ -62,6 +64,12 @@ def llama(engines: dict[str, dict[str, str]], models: Path, logs: Path) -> Start
             yield server
 
     return start
+
+
+@pytest.fixture(scope="session")
+def binaries(engines: dict[str, dict[str, str]]) -> dict[str, str]:
+    """Of Prometheus."""
+    return engine(engines, "prometheus", always_on_ci=True)
 
 
 @pytest.fixture(scope="session")

@@ -38,14 +38,6 @@ JOB = """- job_name: {name}
 Launch = Callable[..., Any]
 
 
-@pytest.fixture(scope="session")
-def binaries(engines: dict[str, dict[str, str]]) -> dict[str, str]:
-    held = engines.get("prometheus", {"reason": "`make live` was not asked for prometheus"})
-    if "reason" in held:
-        pytest.skip(held["reason"])
-    return held
-
-
 @pytest.fixture
 def prometheus(binaries: dict[str, str], logs: Path, tmp_path: Path) -> Launch:
     """Start a server that scrapes these targets, by their jobs, once a second."""
