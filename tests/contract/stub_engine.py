@@ -38,6 +38,7 @@ class Engine:
         self.tokens = 0
         self.others = 0
         """Tokens a step that somebody else's requests take."""
+        self.build = "b6100-0123abc"
         self.most_running = 0
         self.over = False
         self.thread = threading.Thread(target=self._work, daemon=True)
@@ -95,7 +96,7 @@ class Handler(BaseHTTPRequestHandler):
                 "default_generation_settings": {"n_ctx": engine.length},
                 "total_slots": engine.slots,
                 "model_path": "stub.gguf",
-                "build_info": "b6100-0123abc",
+                "build_info": engine.build,
             },
             "/v1/models": {"data": [{"id": "stub"}]},
             "/slots": [{"id": 0, "n_ctx": engine.length, "speculative": False}],

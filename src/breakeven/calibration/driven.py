@@ -18,6 +18,7 @@ from breakeven.driving.outcome import Request
 from breakeven.driving.serving import Serving
 from breakeven.driving.tour import Progress, Tour, tour
 from breakeven.errors import BreakevenError, InputError, UnreachableError
+from breakeven.measured.steps import UNSTATED
 from breakeven.messages import Message
 from breakeven.origin.calibrated import applied
 from breakeven.spec.calibration_file import CalibrationFile, Sent
@@ -86,6 +87,7 @@ def _command(found: Serving, plan: Plan) -> tuple[str, ...]:
 def calibrated_by(made: Tour, d: Deployment, server: str, command: Sequence[str], *, told: tuple[Message, ...] = ()) -> Calibrated:
     """The calibration that a tour tells of the deployment it was driven on; refused where the engine failed or nothing was measured."""
     _check(made, server)
+    d = _as_told(d)
     rows = rows_of(made, d, server)
     if not any(run.deployment.workload.batch is not None for run in rows.runs):
         reason = rows.left_out[0].reason if rows.left_out else Message("driving.nothing_sent")
@@ -95,6 +97,12 @@ def calibrated_by(made: Tour, d: Deployment, server: str, command: Sequence[str]
     points, _ = points_of(made)
     load = Driven(points=tuple(points), verification=_verification(document, d), notes=(*told, *_notes(made, rows)))
     return replace(found, document=document, driven=load)
+
+
+def _as_told(d: Deployment) -> Deployment:
+    """The deployment without a version that is only assumed: a calibration is not to expire by what nobody told."""
+    told = d.provenance.get("engine.version") != "assumed"
+    return d if told else replace(d, engine=replace(d.engine, version=UNSTATED))
 
 
 def _check(tour: Tour, server: str) -> None:
@@ -116,7 +124,7 @@ def _sent(tour: Tour, d: Deployment, server: str) -> Sent:
     return Sent(
         server=server,
         engine=d.engine.name,
-        version=d.engine.version,
+        version="" if d.engine.version == UNSTATED else d.engine.version,
         points=len({(one.visit.concurrency, one.visit.context, one.visit.alone) for one in tour.visited if not one.visit.warm_up}),
         requests=tour.requests,
         input_tokens=tour.input_tokens,
