@@ -188,6 +188,15 @@ class TestOnAServer:
         code, out, _ = ran(capsys, stub, folder, "--allow-load", "--concurrency-grid", "1,2", "--context-grid", "64", "--requests", "2")
         assert code == 0 and ("others used it" in out) is said
 
+    @pytest.mark.parametrize(("says", "drafted", "sent"), [(True, 0, False), (False, 3, True)])
+    def test_an_engine_that_drafts_is_refused_whether_it_says_so_or_its_counters_do(
+        self, capsys: pytest.CaptureFixture[str], stub: Stub, folder: Path, says: bool, drafted: int, sent: bool
+    ) -> None:
+        stub.engine.says_it_drafts, stub.engine.drafted = says, drafted
+        code, out, err = ran(capsys, stub, folder, "--allow-load", "--concurrency-grid", "1", "--context-grid", "64", "--requests", "1")
+        assert (code, out, err.count("\n")) == (2, "", 1) and "speculative decoding is on" in err
+        assert bool(stub.engine.bodies) is sent
+
     @pytest.mark.parametrize(
         ("fault", "code", "said"), [("status", 3, "status 500"), ("empty", 3, "without a token"), ("dies", 3, "a stream ended after")]
     )

@@ -9,7 +9,7 @@ from time import time_ns
 
 from breakeven import streams
 from breakeven.calibration.calibrate import Calibrated, Driven, Rows, calibrated
-from breakeven.calibration.counted import put_out, used_by_others
+from breakeven.calibration.counted import DRAFTED, counts, rose, used_by_others
 from breakeven.calibration.driven_rows import rows_of
 from breakeven.calibration.points import points_of
 from breakeven.calibration.verification import Verified, verified
@@ -39,7 +39,7 @@ FAULTS: Mapping[str, str] = {
 def calibrated_on(found: Serving, plan: Plan, *, progress: Progress | None = None) -> Calibrated:
     """Drive a running engine over a plan, and calibrate by it."""
     engine = found.deployment.engine.name
-    before = put_out(found.server, engine)
+    before = counts(found.server, engine)
     made = tour(
         found.server,
         found.dialect,
@@ -52,7 +52,10 @@ def calibrated_on(found: Serving, plan: Plan, *, progress: Progress | None = Non
     if made.ended == "interrupted":
         streams.tell(Message("driving.interrupted", {"requests": made.requests, "tokens": made.output_tokens, "server": found.address}))
         raise KeyboardInterrupt
-    others = used_by_others(before, put_out(found.server, engine), made)
+    after = counts(found.server, engine)
+    if rose(DRAFTED, before, after):
+        raise InputError("drive_speculative", server=found.address)
+    others = used_by_others(before, after, made)
     return calibrated_by(made, found.deployment, found.address, _command(found, plan), told=(*found.warnings, *others))
 
 
@@ -87,6 +90,8 @@ def _command(found: Serving, plan: Plan) -> tuple[str, ...]:
 def calibrated_by(made: Tour, d: Deployment, server: str, command: Sequence[str], *, told: tuple[Message, ...] = ()) -> Calibrated:
     """The calibration that a tour tells of the deployment it was driven on; refused where the engine failed or nothing was measured."""
     _check(made, server)
+    if any(one.drafted_tokens for visited in made.visited for one in visited.driven.requests):
+        raise InputError("drive_speculative", server=server)
     d = _as_told(d)
     rows = rows_of(made, d, server)
     if not any(run.deployment.workload.batch is not None for run in rows.runs):
