@@ -12,6 +12,8 @@ from hostile_server import Answering, in_turn, serving, status, whole
 
 import breakeven
 from breakeven import cli
+from breakeven.calibration.counted import counts
+from breakeven.endpoint import Endpoint
 from breakeven.messages import text
 from breakeven.observation import scrape, window
 
@@ -108,6 +110,13 @@ def test_what_is_told_once_is_left_to_others_where_there_is_a_page_of_text() -> 
     with serving({"/metrics": whole('[{"iter": 1}]', "application/json"), "/prometheus/metrics": Counting()}) as server:
         window.observe(scrape.targets([server.url]), for_s=0.2, every_s=0.1)
     assert "/metrics" not in server.asked
+
+
+def test_what_is_counted_since_the_last_reading_alone_is_not_taken_for_a_count_since_the_start() -> None:
+    with serving({"/metrics": whole('[{"iter": 1, "specDecodingStats": {"numDraftTokens": 7}}]', "application/json")}) as server:
+        [target] = scrape.targets([server.url])
+        assert [one.value for one in scrape.first(target)[1].page.readings if one.quantity == "draft_tokens"] == [7.0]
+        assert counts(Endpoint(url=server.url), "trtllm") == {}
 
 
 def test_with_a_model_and_a_device_the_ledgers_are_asked(shared: Path, capsys: pytest.CaptureFixture[str]) -> None:
