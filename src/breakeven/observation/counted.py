@@ -14,8 +14,8 @@ from breakeven.observation.increases import Rise
 from breakeven.observation.opened import Opened
 
 COUNTED = ("counter", "histogram")
-NO_NUMBERS = "observe.note_not_numbers"
-"""Note of a timeline from which NaN was left out."""
+NO_NUMBERS = "adapter.page_not_numbers"
+"""Note of a page from which NaN was left out."""
 
 
 @dataclass(frozen=True)
