@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import sys
 from collections.abc import Iterator, Mapping
 
 from breakeven.adapter import QUANTITIES
@@ -16,6 +17,7 @@ from breakeven.registry import names
 LATENCY = "iterLatencyMS"
 """What gauges are weighted by, so that their mean is over time."""
 QUOTED_NAME = re.compile(rb'\{"[^"]*"\s*[,}]')
+LARGEST = sys.float_info.max
 COUNTED = "iterations"
 """No field of theirs: one for each."""
 
@@ -36,13 +38,14 @@ def iterations(body: bytes, target: str) -> Samples:
         for quantity, aliases in adapter(name).quantities.items()
         for alias in aliases
     }
-    flat = [{**dict(_flat(row)), COUNTED: 1.0} for row in rows]
+    every = [dict(_flat(row)) for row in rows]
+    flat = [{**{field: value for field, value in row.items() if math.isfinite(value)}, COUNTED: 1.0} for row in every]
     found: list[Sample] = []
     for family, kind in sorted(kinds):
         values = [(row[family], row.get(LATENCY, 1.0)) for row in flat if family in row]
         if values:
             found += _merged(family, kind, values)
-    wrong = sum(isinstance(value, float) and not math.isfinite(value) for row in rows for value in row.values())
+    wrong = sum(not math.isfinite(row.get(family, 0.0)) for row in every for family in {family for family, _ in kinds})
     return Samples(found=tuple(found), not_numbers=wrong)
 
 
@@ -70,9 +73,9 @@ def _rows(body: bytes, target: str) -> list[dict[str, object]]:
 
 
 def _flat(row: Mapping[str, object], within: str = "") -> Iterator[tuple[str, float]]:
-    """Numbers by the path of their fields."""
+    """Numbers by the path of their fields; a whole number that is too large for one is infinite."""
     for field, value in row.items():
         if isinstance(value, Mapping) and not within:
             yield from _flat(value, f"{field}.")
-        elif isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value):
-            yield f"{within}{field}", float(value)
+        elif isinstance(value, (int, float)) and not isinstance(value, bool):
+            yield f"{within}{field}", float(value) if abs(value) <= LARGEST else math.inf
