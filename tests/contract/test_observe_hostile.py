@@ -279,6 +279,21 @@ def test_counters_that_are_no_numbers_are_no_samples() -> None:
     assert any("NaN" in note for note in notes(timeline))
 
 
+def test_what_is_wrong_with_the_program_is_no_result_of_what_was_read_until_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    readings: list[int] = []
+
+    def breaks(found: object, further: object) -> object:
+        readings.append(1)
+        if len(readings) == 2:
+            raise ZeroDivisionError("a fault of ours")
+        return further
+
+    monkeypatch.setattr(window.pages, "added", breaks)
+    monkeypatch.setattr("threading.excepthook", lambda told: None)
+    with serving({"/metrics": whole(vllm(100))}) as server, pytest.raises(ZeroDivisionError, match="a fault of ours"):
+        read(f"{server.url}/metrics")
+
+
 def test_a_series_that_stands_twice_counts_once() -> None:
     again = 'vllm:generation_tokens_total{engine="0",model_name="m"} 7777\n'
     with serving({"/metrics": whole(vllm(100, more=again))}) as server:
