@@ -34,6 +34,7 @@ class Engine:
         self.waiting: list[Sequence] = []
         self.bodies: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
+        self.asked: list[str] = []
         self.steps = 0
         self.tokens = 0
         self.others = 0
@@ -112,6 +113,7 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         engine = self.server.engine
+        engine.asked.append(self.path)
         if engine.fault == "status":
             self._answer(500, b'{"error":{"code":500}}', "application/json")
             return

@@ -64,6 +64,18 @@ class TestWhatIsSent:
         assert stub.engine.headers[0]["Authorization"].startswith("Basic ") and stub.engine.headers[0]["X-Key"] == "s3cret"
         assert "s3cret" not in repr(found) and "s3cret" not in repr(server)
 
+    @pytest.mark.parametrize("beside", ["", "/metrics", "/prometheus/metrics", "/v1", "/v1/metrics"])
+    def test_the_address_is_that_of_any_of_its_pages_and_its_query_goes_with_it(self, beside: str) -> None:
+        with serving(Engine(quick)) as stub:
+            found = driving.run(Endpoint(url=f"{stub.url}{beside}?key=s3cret"), LLAMA, SMALL)
+        assert [one.end for one in found.requests] == ["done"] * 4
+        assert {*stub.engine.asked} == {"/completion?key=s3cret"}
+
+    def test_a_header_that_cannot_be_sent_is_refused_without_being_shown(self) -> None:
+        with pytest.raises(InputError) as caught:
+            driving.run(Endpoint(url="http://127.0.0.1:9", headers={"X-Key": "s3cret\nmore"}), LLAMA, SMALL)
+        assert "X-Key" in str(caught.value) and "s3cret" not in str(caught.value)
+
 
 class TestWhatComesBack:
     def test_steps_are_the_gaps_while_all_streams_decode(self) -> None:

@@ -62,6 +62,8 @@ def test_no_proxy_of_the_environment_is_asked(monkeypatch: pytest.MonkeyPatch) -
         ("/metrics", "", "/metrics"),
         ("/metrics?key=1", "", "/metrics?key=1"),
         ("/metrics", "/v1/models", "/v1/models"),
+        ("/v1/metrics", "/v1/models", "/v1/models"),
+        ("/team/v1", "/metrics", "/team/metrics"),
         ("/metrics/", "v1/models", "/v1/models"),
         ("/team/vllm/metrics?key=1", "/v1/models", "/team/vllm/v1/models?key=1"),
         ("/prometheus/metrics", "/version", "/version"),
