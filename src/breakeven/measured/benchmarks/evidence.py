@@ -6,13 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from breakeven.measured.benchmark import Benchmark, Fields, Loop, Outcome, Record, refused
+from breakeven.measured.benchmark import PLAIN, Benchmark, Fields, Loop, Outcome, Record, refused
 from breakeven.measured.step_forms import Reading
 from breakeven.messages import Message
 from breakeven.spec.evidence import EVIDENCE_SCHEMA, Evidence
 
-PLAIN = 1.01
-"""Tokens a round up to which nothing was drafted."""
 FEWEST_TOKENS = 200
 """Output tokens of a window below which its step is chance."""
 LEAST_RUNNING = 0.5
