@@ -92,11 +92,22 @@ class TestAsking:
         _, _, err = ran(capsys, stub, folder)
         assert "5 points" in err, "1, 2 and 4 streams at 128 tokens; prompts of 16 and 256 tokens"
 
-    @pytest.mark.parametrize("option", ["--allow-load", "--concurrency-grid=1", "--seconds=5", "--engine-version=1"])
+    @pytest.mark.parametrize(
+        "option", ["--allow-load", "--concurrency-grid=1", "--seconds=5", "--engine-version=1", "--header=A=B", "--model-name=m"]
+    )
     def test_an_option_of_a_load_without_an_engine_is_refused(self, capsys: pytest.CaptureFixture[str], option: str) -> None:
         with pytest.raises(SystemExit) as stopped:
             main(["calibrate", "rows.csv", option])
         assert stopped.value.code == 2 and option.partition("=")[0] in capsys.readouterr().err
+        with pytest.raises(SystemExit) as stopped:
+            main(["calibrate", "--probe", option])
+        assert stopped.value.code == 2 and option.partition("=")[0] in capsys.readouterr().err
+
+    def test_a_file_that_has_no_folder_is_refused_before_anything_is_sent(
+        self, capsys: pytest.CaptureFixture[str], stub: Stub, folder: Path
+    ) -> None:
+        code, _, err = ran(capsys, stub, folder, "--allow-load", "--out", folder / "gone" / "own.toml")
+        assert code == 2 and "gone" in err and stub.engine.bodies == []
 
     @pytest.mark.parametrize(("option", "said"), [("0", "--concurrency-grid"), ("1,x", "--concurrency-grid"), ("5000", "at most 1024")])
     def test_a_grid_that_is_none_is_refused(
