@@ -162,6 +162,13 @@ class TestEveryEngine:
         assert found.figures["tokens_per_round"].value == pytest.approx(1 + counts["accepted_tokens"] / counts["busy_sequence_steps"])
         assert found.figures["output_tokens_per_s"].how == "observed.how_rate_at_end"
 
+    def test_a_time_per_token_that_holds_the_prompt_is_a_latency_and_no_tpot(self) -> None:
+        found = evidence(page_of("tgi/3.txt"))
+        assert found.latencies["tpot"].sense == "tpot_includes_prefill" and "tpot_s" not in found.figures
+        assert found.figures["step_s"].how == "observed.how_step_timed"
+        assert not any("tpot" in one.how for some in found.estimators.values() for one in some)
+        assert not any(one.key.startswith("observed.check_tokens") for one in found.checks)
+
     def test_prompts_from_a_cache_that_is_not_told_are_not_taken_for_none(self) -> None:
         found = evidence(page_of("llamacpp/2024.txt"))
         assert "input_tokens_per_s" not in found.figures and "prefix_hit_rate" not in found.figures
