@@ -137,6 +137,12 @@ def page_of(name: str) -> Timeline:
     return from_nothing(pages.read(path.read_bytes(), "application/json" if path.suffix == ".json" else "text/plain"))
 
 
+def test_the_command_to_observe_again_names_every_replica_as_it_is_typed() -> None:
+    found = replace(of(made("output_tokens", [0.0, 1.0])), target="http://a:8000/metrics, http://b:8000/metrics (2)")
+    [(_, command)] = observe_report.compose(found).next_steps
+    assert command == "breakeven observe http://a:8000/metrics http://b:8000/metrics --for 60s"
+
+
 class TestEveryEngine:
     @pytest.mark.parametrize("path", PAGES, ids=lambda path: f"{path.parent.name}/{path.name}")
     def test_a_page_of_it_is_told_in_both_languages_and_kept(self, path: Path) -> None:
