@@ -10,6 +10,7 @@ import numpy as np
 from breakeven.adapter import AVERAGED, QUANTITIES
 from breakeven.exposition.derived import RULES, Rule
 from breakeven.observation import page
+from breakeven.observation.gauges import held_at
 from breakeven.observation.timeline import Part, Series
 from breakeven.stats import Array
 
@@ -153,17 +154,12 @@ def _one(group: Sequence[_Piece]) -> _Piece:
     if len(group) == 1 or QUANTITIES[first.quantity] == "info":
         return group[-1]
     times = np.unique(np.concatenate([piece.series.times for piece in group]))
-    rows = np.stack([_held(piece.series, times) for piece in group])
+    rows = np.stack([held_at(piece.series, times) for piece in group])
     known = ~np.isnan(rows)
     total = np.where(known, rows, 0.0).sum(axis=0)
     if first.quantity in AVERAGED:
         total = total / np.maximum(known.sum(axis=0), 1)
     return replace(group[0], series=replace(first, times=times, values=total))
-
-
-def _held(series: Series, times: Array) -> Array:
-    spots = np.searchsorted(series.times, times, side="right") - 1
-    return np.where(spots < 0, np.nan, series.values[np.maximum(spots, 0)])
 
 
 def _best(pieces: Sequence[_Piece]) -> Iterable[Series]:
