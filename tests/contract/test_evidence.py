@@ -268,6 +268,14 @@ class TestItsFaces:
             assert "batch 12" in flat and "10.5 ms" in flat and "MBU 48" in flat and "8.76 ms" in flat
         jsonschema.validate(json.loads(as_json.render(document)), json_schema())
 
+    @pytest.mark.parametrize("language", ["en", "zh"])
+    def test_a_model_that_does_not_fit_where_it_ran_is_told_so_and_corrects_nothing(self, language: str) -> None:
+        d, warnings = be.load(flags={"model": "llama-3.1-70b"}, evidence=observation(replace(TOLD, model="", kv_tokens=None)))
+        assert d.observed is not None and not d.observed.corrects and d.observed.model_tpot_s is None
+        found = be.advise(d, warnings=warnings, draws=16)
+        assert not found.ledgers.memory.fits
+        assert "10.5 ms" in terminal.render(compose(found, "zh" if language == "zh" else "en"))
+
     def test_without_an_observation_nothing_is_said_of_one(self) -> None:
         flags = {"model": "llama-3.1-8b", "hardware": "h100-sxm", "input": 100, "output": 100, "batch": 2}
         document = json.loads(as_json.render(compose(be.advise(be.load(flags=flags)[0], draws=16))))
