@@ -13,7 +13,7 @@ from collections.abc import Callable
 import pytest
 from hostile_server import CERTIFICATE, TEXT, Handler, endless, free_port, in_turn, serving, slowly, status, whole
 
-from breakeven import endpoint
+from breakeven import connection, endpoint
 from breakeven.endpoint import Endpoint, address, get
 from breakeven.errors import BreakevenError, InputError, UnreachableError
 from breakeven.messages import LANGUAGES, text
@@ -77,6 +77,23 @@ def test_a_path_lies_beside_the_page_and_keeps_the_query(given: str, path: str, 
     with serving({asked.partition("?")[0]: whole("")}) as server:
         get(Endpoint(url=server.url + given), path)
     assert server.asked == [asked]
+
+
+@pytest.mark.parametrize(
+    ("url", "host"),
+    [
+        ("https://engine.example", "engine.example"),
+        ("http://engine.example", "engine.example"),
+        ("https://e.net:8443", "e.net:8443"),
+    ],
+)
+def test_the_port_that_a_scheme_has_anyway_is_not_in_the_host_header(url: str, host: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    ours, theirs = socket.socketpair()
+    monkeypatch.setattr(connection.Connection, "_connected", lambda self, host, port: ours)
+    monkeypatch.setattr(connection.Connection, "_secured", lambda self, plain, host: plain)
+    with theirs:
+        said(lambda: get(Endpoint(url=url, timeout_s=0.2)), UnreachableError)
+        assert f"\r\nHost: {host}\r\n".encode() in theirs.recv(4096)
 
 
 def test_slow_bytes_do_not_hold_it_beyond_its_time() -> None:
