@@ -13,12 +13,13 @@ from stub_engine import Engine, serving
 from breakeven import driving
 from breakeven.driving import client
 from breakeven.driving.dialect import Ask
-from breakeven.driving.grid import Bounds, Room, plan
+from breakeven.driving.grid import PROMPTS, Bounds, Room, plan
 from breakeven.driving.load import prompt_ids
 from breakeven.driving.steps import stepped
 from breakeven.driving.tour import tour
 from breakeven.endpoint import Endpoint
 from breakeven.errors import InputError
+from breakeven.messages import text
 
 LLAMA = driving.dialect_of("llamacpp")
 SMALL = driving.Load(concurrency=2, prompt_tokens=16, output_tokens=6, requests=4, seconds=20.0)
@@ -181,6 +182,11 @@ class TestPlans:
         assert plan((1, 2), (64,), (), self.ROOM, Bounds(requests=2)).requests == 2 + 1 + 2
         with pytest.raises(InputError, match="widest point has 4"):
             plan((4,), (64,), (), self.ROOM, Bounds(requests=3))
+
+    def test_the_guide_says_what_the_default_grid_would_send_to_an_engine_of_256_sequences(self, root: Path) -> None:
+        wanted = plan((), (), PROMPTS, Room(sequences=256, tokens=40_960, step_tokens=8192), Bounds())
+        refused = InputError("drive_refused", server="http://localhost:8000", **wanted.counted)
+        assert f"# breakeven: {text(refused.message)}\n" in (root / "docs/guide/calibrate.md").read_text(encoding="utf-8")
 
     def test_what_a_plan_says_that_it_sends_is_what_it_sends(self) -> None:
         wanted = plan((1, 2), (64,), (16,), self.ROOM, Bounds(requests=4))
