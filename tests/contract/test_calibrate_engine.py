@@ -145,6 +145,7 @@ class TestOnAServer:
         assert (
             read.sent.load_before is not None and read.made.date and read.made.command.startswith(f"breakeven calibrate --url {stub.url}")
         )
+        assert read.made.command.endswith("--concurrency-grid 1,2 --context-grid 64 --requests 2")
         assert [curve.version for curve in read.curves] == ["b6100"]
 
     def test_the_page_shows_steps_what_verification_costs_and_what_is_open(
