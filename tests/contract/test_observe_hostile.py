@@ -379,6 +379,8 @@ def test_the_sliding_end_of_a_record_is_its_last_seconds() -> None:
         (["http://h", "--header", "Authorization=NOT_SET_ANYWHERE"], "the environment variable NOT_SET_ANYWHERE is not set"),
         (["http://h", "--out", "/no/such/folder/x.json"], "its folder is not there"),
         (["http://h", "http://h"], "named twice"),
+        (["h:80", "http://H/"], "named twice"),
+        (["http://h/metrics?key=1", "h/metrics?key=1"], "named twice"),
         (["http://h", "--evidence", "x.json"], "URL and --evidence are both given"),
         (["ftp://h"], "only http and https"),
         (["http://h", "--model", "llama-3.1-8b", "--hardware", "h1000"], "h1000"),
