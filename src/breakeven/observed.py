@@ -87,6 +87,7 @@ def _seen(plain: Deployment, evidence: Evidence) -> Deployment | None:
 
 def _point(d: Deployment, plain: Deployment, seen: Deployment | None, evidence: Evidence, differs: tuple[str, ...]) -> Observed:
     batch, tpot, step, ttft = (_in_window(evidence, name) for name in ("effective_batch", "tpot_s", "step_s", "ttft_s"))
+    batch = None if batch is None else batch / _ranks_apart(d, evidence)
     if tpot is None and step is not None:
         tpot = step / (value_of(evidence, "acceptance_length") or 1.0)
     model = None if seen is None else evaluate(seen)
@@ -166,7 +167,7 @@ def _load(seen: Deployment, evidence: Evidence) -> float:
     if seen.workload.concurrency is not None:
         return max((in_flight(evidence) or 1.0) / seen.replicas, 1.0)
     batch = value_of(evidence, "effective_batch")
-    return (float(np.median(evaluate(seen, MEDIAN).batch)) if batch is None else batch) + 1.0
+    return (float(np.median(evaluate(seen, MEDIAN).batch)) if batch is None else batch / _ranks_apart(seen, evidence)) + 1.0
 
 
 def _first_token(seen: Deployment, evidence: Evidence, factor: float) -> float:
@@ -236,9 +237,14 @@ def _other_model(name: str, d: Deployment) -> bool:
     return found.name != d.model.name and not set(found.hf_ids) & set(d.model.hf_ids)
 
 
+def _ranks_apart(d: Deployment, evidence: Evidence) -> int:
+    """Ranks that are replicas here: those of a dense model share nothing, and a measured batch is of all of them together."""
+    return evidence.ranks if d.model.experts is None else 1
+
+
 def _counted(d: Deployment, evidence: Evidence) -> tuple[Message, ...]:
     """Where fewer or more engines were observed than the deployment has: rates are of those that were."""
-    seen = evidence.replicas * (evidence.ranks if d.model.experts is None else 1)
+    seen = evidence.replicas * _ranks_apart(d, evidence)
     if seen == d.replicas or ("workload.request_rate" not in d.provenance and "workload.concurrency" not in d.provenance):
         return ()
     if "measured" not in (d.provenance.get("workload.request_rate"), d.provenance.get("workload.concurrency")):

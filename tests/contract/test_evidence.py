@@ -223,6 +223,15 @@ class TestItsLayer:
         _, warnings = be.load(evidence=observation(told), flags={"hardware": "h100-sxm:4", "tp": 1})
         assert "warning.evidence_replicas" in keys(warnings)
 
+    @pytest.mark.parametrize(("model", "replicas", "batch"), [("llama-3.1-8b", 4, 12.0), ("qwen3-30b-a3b", 1, 48.0)])
+    def test_ranks_of_a_dense_model_are_replicas_and_those_of_experts_are_one(self, model: str, replicas: int, batch: float) -> None:
+        told = replace(TOLD, model="", kv_tokens=100_000, devices=None, settings={**TOLD.settings, "data_parallel_size": 4})
+        seen = {**MEASURED, "effective_batch": 48.0, "request_rate_per_s": 16.0, "output_tokens_per_s": 4480.0}
+        d, warnings = be.load(flags={"model": model}, evidence=observation(told, seen, ranks=4))
+        assert (d.engine.data_parallel_size, d.hardware.count, d.replicas, warnings) == (4, 4, replicas, ())
+        assert d.observed is not None and d.observed.corrects and d.observed.effective_batch == batch
+        assert float(be.evaluate(d).batch) == pytest.approx(batch, rel=0.1)
+
     def test_the_label_of_a_context_parallel_engine_is_one_devices_part_of_the_pool(self) -> None:
         """Trap 28: cache_config_info is local, and the pool so many times as large (vLLM pull request 40895)."""
         told = replace(TOLD, model="deepseek-ai/DeepSeek-V3", settings={"block_size": 64}, kv_tokens=100_032, device="h200-sxm", devices=8)
