@@ -356,6 +356,16 @@ class TestLedgers:
         weights, cache = (8_030_261_248 - 525_336_576) * 2.0, 4 * found.figures["context_tokens"].value * 131_072
         assert found.figures["bytes_per_step"].value == pytest.approx(weights + cache, rel=1e-3)
 
+    def test_two_ranks_of_a_dense_model_use_their_devices_as_one_of_them_would(self) -> None:
+        one = self.eight()
+        two = tuple(replace(each, rank=rank) for rank in ("0", "1") for each in one.series)
+        engine = api.engine("vllm", data_parallel_size=2)
+        alone = evidence(one, self.deployment())
+        both = evidence(replace(one, series=two), replace(self.deployment(), engine=engine, hardware=api.hardware("h100-sxm", 2)))
+        assert both.ranks == 2 and both.figures["batch_in_step"].value == pytest.approx(16.0, rel=1e-3)
+        for name in ("mbu", "mfu", "kv_share", "bytes_per_step", "predicted_step_s", "mfu_with_prompts"):
+            assert both.figures[name].value == pytest.approx(alone.figures[name].value, rel=1e-6), name
+
     def test_without_a_deployment_they_are_absent_and_what_to_give_is_said(self, shared: Path) -> None:
         found = evidence(observed(shared, VLLM))
         assert not {"mbu", "mfu", "kv_share"} & set(found.figures)

@@ -48,7 +48,9 @@ def measured_mbu(bytes_per_step: float, step_s: float, bandwidth_bytes_per_s: fl
 
 def figures(q: Quantities, d: Deployment, found: Mapping[str, Figure]) -> dict[str, Figure]:
     """Of one device; empty where batch, context or step time could not be measured."""
-    measured = _measured(found, d.engine.pipeline_parallel_size)
+    # Ranks of a dense model are replicas to the ledgers; those of experts run through a step together.
+    apart = q.ranks if d.model.experts is None else 1
+    measured = _measured(found, d.engine.pipeline_parallel_size, apart)
     if measured is None:
         return {}
     pinned, point = point_at(d, measured.batch, measured.context_tokens)
@@ -60,7 +62,7 @@ def figures(q: Quantities, d: Deployment, found: Mapping[str, Figure]) -> dict[s
     made = {
         "mbu": figure(mbu, "derived", "observed.how_mbu"),
         "mfu": figure(mfu, "derived", "observed.how_mfu"),
-        "mfu_with_prompts": _with_prompts(q, point, working * flop / peak / d.engine.pipeline_parallel_size, peak),
+        "mfu_with_prompts": _with_prompts(q, point, working * flop / peak / d.engine.pipeline_parallel_size, peak * apart),
         "kv_share": figure(books.bandwidth.kv_share, "derived", "observed.how_kv_share"),
         "bytes_per_step": figure(read, "derived", "observed.how_ledger"),
         "flop_per_step": figure(flop, "derived", "observed.how_ledger"),
@@ -69,13 +71,16 @@ def figures(q: Quantities, d: Deployment, found: Mapping[str, Figure]) -> dict[s
     return {name: one for name, one in made.items() if one is not None}
 
 
-def _measured(found: Mapping[str, Figure], stages: int) -> Measured | None:
-    """A pipeline's steps are of one stage's share of the sequences each: all stages together have as many times more."""
+def _measured(found: Mapping[str, Figure], stages: int, apart: int) -> Measured | None:
+    """A pipeline's steps are of one stage's share of the sequences each: all stages together have as many times more.
+
+    Of ranks that stand ``apart`` each has its share of the sequences that were measured over all of them.
+    """
     batch, context, step = (found.get(name) for name in ("batch_in_step", "context_tokens", "step_s"))
     batch = batch or found.get("effective_batch")
     if batch is None or context is None or step is None or batch.value <= 0.0 or step.value <= 0.0:
         return None
-    together = batch.value * (stages if batch.sure == "counted" else 1)
+    together = batch.value / apart * (stages if batch.sure == "counted" else 1)
     return Measured(batch=max(together, 1.0), context_tokens=max(context.value, 1.0), step_s=step.value)
 
 
