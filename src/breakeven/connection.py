@@ -74,12 +74,13 @@ class Connection:
         return left
 
     def _connected(self, host: str, port: int) -> socket.socket:
-        """A socket to the first of the host's addresses that takes it."""
+        """A socket to the first of the host's addresses that takes it; one that is silent leaves the others their part of the time."""
         failed: OSError = ConnectionError()
-        for family, kind, protocol, _, where in self._resolved(host, port):
+        found = self._resolved(host, port)
+        for place, (family, kind, protocol, _, where) in enumerate(found):
             one = socket.socket(family, kind, protocol)
             try:
-                one.settimeout(self._left_s())
+                one.settimeout(self._left_s() / (len(found) - place))
                 one.connect(where)
             except OSError as error:
                 one.close()

@@ -97,6 +97,26 @@ def test_the_port_that_a_scheme_has_anyway_is_not_in_the_host_header(url: str, h
         assert f"\r\nHost: {host}\r\n".encode() in theirs.recv(4096)
 
 
+def test_an_address_that_is_silent_leaves_the_next_one_its_part_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name with an address of IPv6 that leads nowhere."""
+    real = connection.Connection._resolved
+    waited: list[float | None] = []
+
+    class Silent(socket.socket):
+        def connect(self, where: object) -> None:
+            waited.append(self.gettimeout())
+            if len(waited) == 1:
+                raise TimeoutError
+            super().connect(where)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(connection.Connection, "_resolved", lambda self, host, port: real(self, host, port) * 2)
+    monkeypatch.setattr(connection.socket, "socket", Silent)
+    with serving({"/metrics": whole("up 1\n")}) as server:
+        assert get(Endpoint(url=f"{server.url}/metrics", timeout_s=8.0)).status == 200
+    assert waited[0] is not None and waited[1] is not None
+    assert 3.0 < waited[0] <= 4.0 < waited[1] <= 8.0
+
+
 def test_slow_bytes_do_not_hold_it_beyond_its_time() -> None:
     head = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 100000\r\n\r\n"
     with serving(
