@@ -30,7 +30,7 @@ def tell(server: Endpoint, timeline: Timeline, *, get: Get | None = None) -> Tol
     pages, silent = ask(server, timeline.engine, get or _get)
     devices = of_labels(labels_of(timeline, DEVICES))
     if not devices.name and urlsplit(endpoint.address(server.url)).hostname in HERE:
-        devices = read_devices()
+        devices = read_devices().in_use()
     return told_of(timeline.engine, pages, labels_of(timeline), devices, silent)
 
 
