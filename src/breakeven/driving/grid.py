@@ -8,7 +8,7 @@ from math import ceil
 
 from breakeven.errors import InputError
 
-WIDTHS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+WIDTHS = (1, 2, 4, 8, 16, 32, 64)
 CONTEXTS = (128, 1024)
 PROMPTS = (16, 256, 1536)
 """Prompts sent alone, for the time to their first token."""
@@ -116,7 +116,7 @@ class Plan:
 
 def plan(widths: Sequence[int], contexts: Sequence[int], prompts: Sequence[int], room: Room, bounds: Bounds) -> Plan:
     """Visits of every point that fits: one to warm up, then each point once a round, the order turned round from one round to the next."""
-    chosen = tuple(dict.fromkeys(widths)) or tuple(width for width in WIDTHS if width <= min(room.sequences, 64))
+    chosen = tuple(dict.fromkeys(widths)) or tuple(width for width in WIDTHS if width <= room.sequences)
     asked = tuple(dict.fromkeys(contexts)) or CONTEXTS
     points = [(width, context) for context in asked for width in chosen]
     rounds = _rounds(chosen, bounds)
