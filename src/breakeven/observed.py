@@ -50,6 +50,8 @@ def with_observed(d: Deployment, evidence: Evidence | None) -> tuple[Deployment,
     """The deployment with what was observed of it; its times are corrected where it ran as it is asked about."""
     if evidence is None:
         return d, ()
+    if d.provenance.get("workload.batch") == "measured":
+        d = replace(d, workload=_of_a_replica(d.workload, d, evidence))
     differs = tuple(differing(d, evidence))
     plain = _plain(d)
     seen = _seen(plain, evidence)
@@ -78,7 +80,7 @@ def _plain(d: Deployment) -> Deployment:
 
 def _seen(plain: Deployment, evidence: Evidence) -> Deployment | None:
     """The deployment under the load that was measured; None where the observation does not tell it."""
-    found, asked = workload_of(workload_table(evidence), None).workload, plain.workload
+    found, asked = _of_a_replica(workload_of(workload_table(evidence), None).workload, plain, evidence), plain.workload
     lengths = {name: getattr(found, name) or getattr(asked, name) for name in ("input_tokens", "output_tokens")}
     if (None in lengths.values() and found.context_tokens is None) or all(getattr(found, name) is None for name in ARRIVALS):
         return None
@@ -240,6 +242,12 @@ def _other_model(name: str, d: Deployment) -> bool:
 def _ranks_apart(d: Deployment, evidence: Evidence) -> int:
     """Ranks that are replicas here: those of a dense model share nothing, and a measured batch is of all of them together."""
     return evidence.ranks if d.model.experts is None else 1
+
+
+def _of_a_replica(load: Workload, d: Deployment, evidence: Evidence) -> Workload:
+    """A batch that was measured over such ranks, as that of one of them."""
+    apart = _ranks_apart(d, evidence)
+    return replace(load, batch=max(load.batch / apart, 1.0)) if isinstance(load.batch, float) and apart > 1 else load
 
 
 def _counted(d: Deployment, evidence: Evidence) -> tuple[Message, ...]:

@@ -231,6 +231,9 @@ class TestItsLayer:
         assert (d.engine.data_parallel_size, d.hardware.count, d.replicas, warnings) == (4, 4, replicas, ())
         assert d.observed is not None and d.observed.corrects and d.observed.effective_batch == batch
         assert float(be.evaluate(d).batch) == pytest.approx(batch, rel=0.1)
+        seen = {name: value for name, value in seen.items() if name != "request_rate_per_s"}
+        d, _ = be.load(flags={"model": model}, evidence=observation(told, {**seen, "batch_in_step": 48.0}, ranks=4))
+        assert d.workload.batch == batch and d.provenance["workload.batch"] == "measured"
 
     def test_the_label_of_a_context_parallel_engine_is_one_devices_part_of_the_pool(self) -> None:
         """Trap 28: cache_config_info is local, and the pool so many times as large (vLLM pull request 40895)."""
