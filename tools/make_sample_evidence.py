@@ -1,7 +1,6 @@
 """Writes examples/made-up-evidence.json: what `breakeven observe` would keep of an engine that is made up, step by step.
 
-Run from the repository root: `PYTHONPATH=tests/contract .venv/bin/python tools/make_sample_evidence.py`. The same seed writes the same
-bytes.
+Run from the root, with PYTHONPATH=tests/contract: `.venv/bin/python tools/make_sample_evidence.py`. The same seed gives the same bytes.
 """
 
 from __future__ import annotations

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 import zlib
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import TYPE_CHECKING
-from urllib.parse import SplitResult, quote, unquote, urljoin, urlsplit
+from urllib.parse import SplitResult, parse_qsl, quote, unquote, urljoin, urlsplit
 
 from breakeven.errors import BreakevenError, InputError, UnreachableError
 
@@ -32,6 +32,8 @@ SEALED = re.compile(r"[^\x21-\x7e\x80-\U0010ffff]")
 """What no address has: blanks and control characters."""
 TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 """Name of a header, RFC 9110 5.1."""
+LEAST_SECRET = 4
+"""Letters of a secret: a shorter one stands in too many words to be looked for."""
 VALUE = re.compile(r"[\x20-\x7e\x80-\xff\t]*")
 
 
@@ -43,6 +45,12 @@ class Endpoint:
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     timeout_s: float = TIMEOUT_S
     """For a whole answer, not for each of its pieces."""
+
+    def __post_init__(self) -> None:
+        """A value that no header can have is refused here: whoever is given it further on would show it."""
+        for name, value in self.headers.items():
+            if TOKEN.fullmatch(name) is None or VALUE.fullmatch(value) is None:
+                raise InputError("endpoint_header_value", name=name)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,6 +75,8 @@ class Asked:
     """Path and query, as they are sent."""
     shown: str
     headers: Mapping[str, str] = field(repr=False)
+    secrets: tuple[str, ...] = field(repr=False)
+    """What is not to be shown, should the server say it back."""
 
 
 def address(url: str) -> str:
@@ -119,12 +129,9 @@ def asked(endpoint: Endpoint, path: str = "", accept: str = TEXT) -> Asked:
         base = next((base.removesuffix(page) for page in PAGES if base.endswith(page)), base)
         own, _, query = path.partition("?")
         parts = parts._replace(path=f"{base}/{own.lstrip('/')}", query="&".join(filter(None, (parts.query, query))))
-    for name, value in endpoint.headers.items():
-        if TOKEN.fullmatch(name) is None or VALUE.fullmatch(value) is None:
-            raise InputError("endpoint_header_value", name=name)
-    login = {} if parts.username is None else {"Authorization": _basic(parts)}
+    login = _login(parts)
     ours = {"Accept": accept, "Accept-Encoding": "identity", "Connection": "close", "User-Agent": "breakeven"}
-    return _request(parts, {**login, **endpoint.headers, **ours})
+    return _request(parts, {**login, **endpoint.headers, **ours}, secrets_of(endpoint))
 
 
 def _parts(url: str) -> SplitResult:
@@ -148,13 +155,38 @@ def _shown(parts: SplitResult) -> str:
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
+def secrets_of(endpoint: Endpoint) -> tuple[str, ...]:
+    """What of an address and its headers is not to be shown, in the forms in which a server may say it back; the longest first."""
+    parts = _parts(endpoint.url)
+    said = [*endpoint.headers.values(), *_login(parts).values()]
+    said += [word for value in said for word in value.split()[1:]]
+    said += [value for name, value in parse_qsl(parts.query)] + [parts.query, parts.password or ""]
+    found = {form for one in said for form in (one, unquote(one), quote(one, safe="")) if len(form) >= LEAST_SECRET}
+    return tuple(sorted(found, key=lambda one: (-len(one), one)))
+
+
+def concealed(words: str, secrets: Sequence[str]) -> str:
+    """Words of a server without the secrets that it was sent.
+
+    >>> concealed('Get "http://up/metrics?key=s3cret": denied', ("s3cret",))
+    'Get "http://up/metrics?key=…": denied'
+    """
+    for secret in secrets:
+        words = words.replace(secret, "…")
+    return words
+
+
+def _login(parts: SplitResult) -> dict[str, str]:
+    return {} if parts.username is None else {"Authorization": _basic(parts)}
+
+
 def _basic(parts: SplitResult) -> str:
     """RFC 7617."""
     user, password = unquote(parts.username or ""), unquote(parts.password or "")
     return "Basic " + b64encode(f"{user}:{password}".encode()).decode()
 
 
-def _request(parts: SplitResult, headers: Mapping[str, str]) -> Asked:
+def _request(parts: SplitResult, headers: Mapping[str, str], secrets: tuple[str, ...]) -> Asked:
     query = f"?{quote(parts.query, safe=SAFE + '?@')}" if parts.query else ""
     return Asked(
         scheme=parts.scheme,
@@ -163,6 +195,7 @@ def _request(parts: SplitResult, headers: Mapping[str, str]) -> Asked:
         target=(quote(parts.path, safe=SAFE) or "/") + query,
         shown=_shown(parts),
         headers=headers,
+        secrets=secrets,
     )
 
 
@@ -195,9 +228,9 @@ def _pointed(asked: Asked, location: str) -> Asked:
         parts = _parts(urljoin(here, location))
     except (InputError, ValueError):
         raise InputError("endpoint_redirects", target=asked.shown) from None
-    there = _request(parts, asked.headers)
+    there = _request(parts, asked.headers, asked.secrets)
     if (there.scheme, there.host, there.port) != (asked.scheme, asked.host, asked.port):
-        raise InputError("endpoint_redirect", target=asked.shown, other=_shown(parts._replace(path="")))
+        raise InputError("endpoint_redirect", target=asked.shown, other=concealed(_shown(parts._replace(path="")), asked.secrets))
     return there
 
 
@@ -231,6 +264,28 @@ def _fault(asked: Asked, error: Exception) -> BreakevenError:
     return UnreachableError("endpoint_not_http", target=asked.shown)
 
 
+class _Unpacking:
+    """What is packed, piece by piece: gzip may have several members one after the other (RFC 1952 2.2), which are one body."""
+
+    def __init__(self) -> None:
+        self._member = zlib.decompressobj(wbits=47)
+
+    @property
+    def eof(self) -> bool:
+        """Whether the last member is whole."""
+        return self._member.eof
+
+    def unpacked(self, piece: bytes, most: int) -> bytes:
+        """What a piece unfolds to, so much at most."""
+        found = bytearray()
+        while piece and len(found) < most:
+            if self._member.eof:
+                self._member = zlib.decompressobj(wbits=47)
+            found += self._member.decompress(piece, most - len(found))
+            piece = self._member.unused_data
+        return bytes(found)
+
+
 def _answer(asked: Asked, response: HTTPResponse, connection: Connection, most_bytes: int) -> Answer:
     return Answer(
         status=response.status,
@@ -249,11 +304,11 @@ def _body(asked: Asked, response: HTTPResponse, connection: Connection, most_byt
         raise InputError("endpoint_coding", target=asked.shown, coding=coding)
     if (response.length or 0) > most_bytes:
         raise InputError("endpoint_large", target=asked.shown, limit=most_bytes)
-    unpack = None if coding == "identity" else zlib.decompressobj(wbits=47)
+    unpack = None if coding == "identity" else _Unpacking()
     body = bytearray()
     try:
         while len(body) <= most_bytes and (piece := response.read(PIECE_BYTES)):
-            body += piece if unpack is None else unpack.decompress(piece, most_bytes + 1 - len(body))
+            body += piece if unpack is None else unpack.unpacked(piece, most_bytes + 1 - len(body))
         # Of a body that is cut short `http.client` returns what there was.
         if len(body) <= most_bytes and not connection.overflowed and (response.length or (unpack is not None and not unpack.eof)):
             raise UnreachableError("endpoint_closed", target=asked.shown)

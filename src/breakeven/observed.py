@@ -21,7 +21,7 @@ from breakeven.errors import InputError
 from breakeven.evaluator import Noise, evaluate
 from breakeven.messages import Message
 from breakeven.origin.engine_fields import FIELDS, WITHOUT_EFFECT
-from breakeven.origin.evidence_layer import in_flight, value_of, workload_table
+from breakeven.origin.evidence_layer import in_flight, of_one_replica, value_of, workload_table
 from breakeven.origin.model_source import load_told
 from breakeven.origin.workload_fields import workload_of
 from breakeven.spec.calibration import Basis, Calibration
@@ -30,6 +30,7 @@ from breakeven.spec.deployment import Deployment
 from breakeven.spec.engine import same_version
 from breakeven.spec.evidence import Evidence
 from breakeven.spec.observed import Observed
+from breakeven.spec.parallel import replicas_among
 from breakeven.spec.workload import ARRIVALS, Workload
 from breakeven.statement import ledgers
 from breakeven.stats import Array, median
@@ -50,8 +51,6 @@ def with_observed(d: Deployment, evidence: Evidence | None) -> tuple[Deployment,
     """The deployment with what was observed of it; its times are corrected where it ran as it is asked about."""
     if evidence is None:
         return d, ()
-    if d.provenance.get("workload.batch") == "measured":
-        d = replace(d, workload=_of_a_replica(d.workload, d, evidence))
     differs = tuple(differing(d, evidence))
     plain = _plain(d)
     seen = _seen(plain, evidence)
@@ -80,16 +79,17 @@ def _plain(d: Deployment) -> Deployment:
 
 def _seen(plain: Deployment, evidence: Evidence) -> Deployment | None:
     """The deployment under the load that was measured; None where the observation does not tell it."""
-    found, asked = _of_a_replica(workload_of(workload_table(evidence), None).workload, plain, evidence), plain.workload
+    found, asked = workload_of(workload_table(evidence), None).workload, plain.workload
     lengths = {name: getattr(found, name) or getattr(asked, name) for name in ("input_tokens", "output_tokens")}
     if (None in lengths.values() and found.context_tokens is None) or all(getattr(found, name) is None for name in ARRIVALS):
         return None
+    found = of_one_replica(found, evidence, plain.model)
     return replace(plain, workload=replace(found, **lengths, acceptance=found.acceptance or asked.acceptance, task=asked.task))
 
 
 def _point(d: Deployment, plain: Deployment, seen: Deployment | None, evidence: Evidence, differs: tuple[str, ...]) -> Observed:
-    batch, tpot, step, ttft = (_in_window(evidence, name) for name in ("effective_batch", "tpot_s", "step_s", "ttft_s"))
-    batch = None if batch is None else batch / _ranks_apart(d, evidence)
+    whole, tpot, step, ttft = (_in_window(evidence, name) for name in ("effective_batch", "tpot_s", "step_s", "ttft_s"))
+    batch = None if whole is None else whole / replicas_among(evidence.ranks, d.model)
     if tpot is None and step is not None:
         tpot = step / (value_of(evidence, "acceptance_length") or 1.0)
     model = None if seen is None else evaluate(seen)
@@ -169,7 +169,9 @@ def _load(seen: Deployment, evidence: Evidence) -> float:
     if seen.workload.concurrency is not None:
         return max((in_flight(evidence) or 1.0) / seen.replicas, 1.0)
     batch = value_of(evidence, "effective_batch")
-    return (float(np.median(evaluate(seen, MEDIAN).batch)) if batch is None else batch / _ranks_apart(seen, evidence)) + 1.0
+    if batch is None:
+        return float(np.median(evaluate(seen, MEDIAN).batch)) + 1.0
+    return batch / replicas_among(evidence.ranks, seen.model) + 1.0
 
 
 def _first_token(seen: Deployment, evidence: Evidence, factor: float) -> float:
@@ -239,20 +241,9 @@ def _other_model(name: str, d: Deployment) -> bool:
     return found.name != d.model.name and not set(found.hf_ids) & set(d.model.hf_ids)
 
 
-def _ranks_apart(d: Deployment, evidence: Evidence) -> int:
-    """Ranks that are replicas here: those of a dense model share nothing, and a measured batch is of all of them together."""
-    return evidence.ranks if d.model.experts is None else 1
-
-
-def _of_a_replica(load: Workload, d: Deployment, evidence: Evidence) -> Workload:
-    """A batch that was measured over such ranks, as that of one of them."""
-    apart = _ranks_apart(d, evidence)
-    return replace(load, batch=max(load.batch / apart, 1.0)) if isinstance(load.batch, float) and apart > 1 else load
-
-
 def _counted(d: Deployment, evidence: Evidence) -> tuple[Message, ...]:
     """Where fewer or more engines were observed than the deployment has: rates are of those that were."""
-    seen = evidence.replicas * _ranks_apart(d, evidence)
+    seen = evidence.replicas * replicas_among(evidence.ranks, d.model)
     if seen == d.replicas or ("workload.request_rate" not in d.provenance and "workload.concurrency" not in d.provenance):
         return ()
     if "measured" not in (d.provenance.get("workload.request_rate"), d.provenance.get("workload.concurrency")):

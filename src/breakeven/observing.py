@@ -26,6 +26,7 @@ def with_url(deployed: Deployed, url: str | None, for_: str | None, header: Sequ
     from breakeven import live, live_view
 
     for_s, every_s = schedule(for_ or FOR, EVERY)
+    live.described(deployed)  # what is typed wrong is said before anybody waits
     sent, engine = headers(header), deployed["flags"].get("engine")
     with live_view.Progress(address(url), for_s, every_s) as seen:
         observe = partial(live.observe, url, for_s=for_s, every_s=every_s, headers=sent, heard=seen.heard)

@@ -92,6 +92,17 @@ class TestAsking:
         _, _, err = ran(capsys, stub, folder)
         assert "5 points" in err, "1, 2 and 4 streams at 128 tokens; prompts of 16 and 256 tokens"
 
+    def test_a_device_whose_memory_is_its_machine_s_is_taken_with_what_is_said_of_it(
+        self, capsys: pytest.CaptureFixture[str], stub: Stub, folder: Path
+    ) -> None:
+        processor = ("--hardware", "epyc-9654", "--concurrency-grid", "1", "--context-grid", "64", "--requests", "2")
+        _, _, err = ran(capsys, stub, folder, *processor)
+        assert "state it: --device-memory" in err
+        assert "--allow-load" in ran(capsys, stub, folder, *processor, "--device-memory", "24GB")[2]
+        code, out, err = ran(capsys, stub, folder, *processor, "--device-memory", "24GB", "--allow-load", "--json")
+        assert code == 0, err
+        assert "--device-memory 24000000000" in json.loads(out)["command"]
+
     @pytest.mark.parametrize(
         "option", ["--allow-load", "--concurrency-grid=1", "--seconds=5", "--engine-version=1", "--header=A=B", "--model-name=m"]
     )
@@ -148,6 +159,26 @@ class TestOnAServer:
         assert read.made.command.endswith("--concurrency-grid 1,2 --context-grid 64 --requests 2")
         assert [curve.version for curve in read.curves] == ["b6100"]
 
+    def test_a_version_that_the_engine_does_not_tell_is_none_and_lets_nothing_expire(
+        self, capsys: pytest.CaptureFixture[str], stub: Stub, folder: Path, tmp_path: Path
+    ) -> None:
+        stub.engine.build = "b0-unknown"
+        path = tmp_path / "made.toml"
+        ran(capsys, stub, folder, "--allow-load", "--concurrency-grid", "1,2", "--context-grid", "64", "--requests", "2", "--out", path)
+        read = read_calibration(path)
+        assert read.sent is not None and (read.sent.version, [curve.version for curve in read.curves]) == ("", ["main"])
+        flags = {
+            "model": "llama-3.2-1b",
+            "hardware": "tested",
+            "engine": "llamacpp",
+            "batch": "2",
+            "context": "64",
+            "calibration": str(path),
+        }
+        for version in ("b6000", "b7000"):
+            _, warnings = api.load(flags={**flags, "engine_version": version}, catalog_dirs=[folder])
+            assert not [one for one in warnings if "expired" in one.key]
+
     def test_the_page_shows_steps_what_verification_costs_and_what_is_open(
         self, capsys: pytest.CaptureFixture[str], stub: Stub, folder: Path
     ) -> None:
@@ -167,7 +198,16 @@ class TestOnAServer:
     ) -> None:
         stub.engine.others = others
         code, out, _ = ran(capsys, stub, folder, "--allow-load", "--concurrency-grid", "1,2", "--context-grid", "64", "--requests", "2")
-        assert code == 0 and ("others used it" in out) is said
+        assert code == 0 and ("others used it" in " ".join(out.split())) is said
+
+    @pytest.mark.parametrize(("says", "drafted", "sent"), [(True, 0, False), (False, 3, True)])
+    def test_an_engine_that_drafts_is_refused_whether_it_says_so_or_its_counters_do(
+        self, capsys: pytest.CaptureFixture[str], stub: Stub, folder: Path, says: bool, drafted: int, sent: bool
+    ) -> None:
+        stub.engine.says_it_drafts, stub.engine.drafted = says, drafted
+        code, out, err = ran(capsys, stub, folder, "--allow-load", "--concurrency-grid", "1", "--context-grid", "64", "--requests", "1")
+        assert (code, out, err.count("\n")) == (2, "", 1) and "speculative decoding is on" in err
+        assert bool(stub.engine.bodies) is sent
 
     @pytest.mark.parametrize(
         ("fault", "code", "said"), [("status", 3, "status 500"), ("empty", 3, "without a token"), ("dies", 3, "a stream ended after")]

@@ -168,6 +168,16 @@ def test_only_a_fit_loads_the_solver(sample) -> None:
         assert done.stdout.split()[-1] == str(loaded)
 
 
+def test_a_device_whose_memory_is_its_machine_s_is_taken_with_what_is_said_of_it(tmp_path, capsys) -> None:
+    processor = ("smollm2-135m", "epyc-9654", "llamacpp", "")
+    file = steps(tmp_path, [(*processor, width, context, 10.0 + width) for width in (1, 2, 4) for context in (100, 1000)])
+    assert "state it: --device-memory" in ran(capsys, file)[2]
+    code, _, err = ran(capsys, file, "--device-memory", "24GB", "--out", tmp_path / "made.toml")
+    assert (code, err) == (0, "")
+    assert "--device-memory 24GB" in read_calibration(tmp_path / "made.toml").made.command
+    assert "24QB is not a size of memory" in ran(capsys, file, "--device-memory", "24QB")[2]
+
+
 def test_one_width_alone_is_a_row_and_no_curve(tmp_path) -> None:
     found = api.calibrate(steps(tmp_path, [(*SAID, 8, 1000, 8.0), (*SAID, 8, 4000, 9.0)]))
     assert found.document.made.rows == 2 and found.document.curves == ()

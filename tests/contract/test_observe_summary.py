@@ -17,6 +17,8 @@ from breakeven import api, observe_report
 from breakeven.adapter import Alias
 from breakeven.document import json_schema
 from breakeven.observation import page as pages
+from breakeven.observation.record import Record
+from breakeven.observation.scrape import Read
 from breakeven.observation.summary import summarised
 from breakeven.observation.timeline import Series, Timeline
 from breakeven.renderers import json as as_json
@@ -160,6 +162,11 @@ class TestEveryEngine:
         assert found.figures["step_s"].value == pytest.approx(found.latencies["itl"].mean * length)
         assert found.figures["tokens_per_round"].value == pytest.approx(length)
         assert found.figures["context_tokens"].how == "observed.how_context_told"
+
+    def test_sglang_counts_decoded_tokens_at_every_step_where_its_output_tokens_wait_for_an_end(self) -> None:
+        found = of(made("decode_tokens", [0, 800, 1600]), made("steps", [0, 100, 200]), made("output_tokens", [0, 0, 300]))
+        assert found.figures["batch_in_step"].value == pytest.approx(8.0)
+        assert found.figures["batch_in_step"].how == "observed.how_decoded_per_step"
 
     def test_tgi_counts_sequences_over_passes_and_drafts_without_rounds(self) -> None:
         found = evidence(page_of("tgi/3.txt"))
@@ -389,3 +396,31 @@ def test_a_single_reading_gives_no_rates_and_no_error() -> None:
     found = evidence(Timeline(engine="vllm", series=(one,), start_s=0.0, end_s=0.0, readings=1, every_s=2.0))
     assert "output_tokens_per_s" not in found.figures and found.seconds == 0.0
     assert terminal.render(observe_report.compose(found))
+
+
+def run_for_days(steps: list[int], means: list[str]) -> Timeline:
+    """llama.cpp's server after five million steps, of which it prints the mean sequences to six digits."""
+    record = Record(every_s=2.0)
+    for place, (step, mean) in enumerate(zip(steps, means, strict=True)):
+        told = {"requests_processing": 2, "tokens_predicted_total": 9_000_000, "n_decode_total": step, "n_busy_slots_per_decode": mean}
+        body = "".join(f"llamacpp:{name} {value}\n" for name, value in told.items())
+        record.add(Read(source="a", at_s=1000.0 + 2.0 * place, page=pages.read(body.encode())))
+    return record.timeline()
+
+
+def test_a_batch_that_is_hidden_in_the_digits_of_a_mean_is_none_and_no_restart() -> None:
+    timeline = run_for_days([5_000_000, 5_000_004, 5_000_008], ["1.98765", "1.98764", "1.98764"])
+    found = summarised(timeline, Told(engine="llamacpp"), target="a", source="live")
+    assert timeline.notes == ()
+    assert found.figures["effective_batch"].value == 2.0 and found.counts["busy_sequence_steps"] == 0.0
+    assert "observed.how_sequence_steps" not in {one.how for one in found.estimators.get("batch_in_step", ())}
+    assert [one.values["steps"] for one in found.warnings if one.key == "observed.warn_digits"] == [8]
+
+
+def test_over_enough_steps_the_same_mean_tells_the_batch() -> None:
+    timeline = run_for_days([5_000_000, 5_000_500, 5_001_000], ["1.98765", "1.98775", "1.98785"])
+    found = summarised(timeline, Told(engine="llamacpp"), target="a", source="live")
+    batch = found.figures["batch_in_step"]
+    assert batch.how == "observed.how_sequence_steps" and batch.value == pytest.approx(2.99, abs=0.01)
+    assert batch.low is not None and batch.high is not None and batch.high - batch.low == pytest.approx(0.2, abs=0.01)
+    assert not any(one.key == "observed.warn_digits" for one in found.warnings)

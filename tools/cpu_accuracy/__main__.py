@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import platform
 import subprocess
 import sys
@@ -17,8 +18,9 @@ from cpu_accuracy.page import LIMIT, page
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs/theory/cpu-accuracy.md"
-FIT = Grid(widths=(1, 2, 4, 8), contexts=(128, 1024))
-HELD = Grid(widths=(3, 6, 12), contexts=(256, 512, 1536))
+FIT = Grid(widths=(1, 2, 4, 8, 12), contexts=(128, 768))
+HELD = Grid(widths=(3, 6, 10), contexts=(256, 512))
+"""Between the points of the fit, whose widths end at what the engine serves at most, as the grid that is taken unless one is said does."""
 
 
 def main() -> None:
@@ -67,10 +69,21 @@ def tried(case: Case, folder: Path, bounds: Bounds) -> Held:
     print(f"{case.title} …", flush=True)
     with case.started(folder) as server:
         found = held_out(server.url, case.flags, folder, fit=FIT, held=HELD, bounds=bounds, name=case.name)
+    (folder / f"{case.name}.points.json").write_text(json.dumps(points(found), indent=1), encoding="utf-8")
     print(
         f"  median error {found.median_error():.1%}, worst {found.worst().error:+.1%}; load {found.fit_load}, {found.held_load}", flush=True
     )
     return found
+
+
+def points(found: Held) -> dict[str, list[list[float]]]:
+    """Streams, context, seconds, spread of the rounds; of those held out the prediction too: to look at a run without an engine."""
+    driven = () if found.calibrated.driven is None else found.calibrated.driven.points
+    return {
+        "fit": [[one.visit.concurrency, one.context_tokens, one.step_s, one.spread] for one in driven],
+        "held": [[one.width, one.context_tokens, one.measured_s, one.apart, one.predicted_s] for one in found.compared],
+        "drift": [[found.drift]],
+    }
 
 
 if __name__ == "__main__":

@@ -154,7 +154,8 @@ def _fitted(rows: Rows, ship: str | None) -> tuple[Fitted, LeverFit | None]:
 
 def _command(paths: Sequence[Path], stated: Stated, ship: str | None) -> str:
     """What to type to make it again, in the folder of the files."""
-    said = {"--model": stated.model, "--hardware": stated.device, "--engine": stated.engine, "--ship": ship or ""}
+    said = {"--model": stated.model, "--hardware": stated.device, "--device-memory": stated.memory, "--engine": stated.engine}
+    said["--ship"] = ship or ""
     words = ["breakeven", "calibrate", *(path.name for path in paths)]
     return shlex.join([*words, *(word for name, value in said.items() if value for word in (name, value))])
 

@@ -9,6 +9,8 @@ from breakeven import registry
 
 OF_ENGINE: Mapping[str, str] = {"vllm": "completions", "trtllm": "completions", "sglang": "sglang", "llamacpp": "llamacpp", "tgi": "text"}
 """Engine of the catalogue to its dialect; any other is sent text, which all take."""
+MOST_COUNTED = 2**40
+"""Tokens of a request."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,9 +61,9 @@ def dialect_of(engine: str) -> Dialect:
 
 
 def counted(said: Mapping[str, object], name: str) -> int | None:
-    """A count that an event has under a name, None where it has none."""
+    """A count that an event has under a name, None where it has none, or one that cannot be."""
     value = said.get(name)
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_COUNTED else None
 
 
 def part(said: Mapping[str, object], name: str) -> Mapping[str, object]:

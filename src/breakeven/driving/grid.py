@@ -8,7 +8,9 @@ from math import ceil
 
 from breakeven.errors import InputError
 
-WIDTHS = (1, 2, 4, 8, 16, 32, 64)
+WIDTHS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+WIDEST = 64
+"""Of the grid that is taken unless one is said."""
 CONTEXTS = (128, 1024)
 PROMPTS = (16, 256, 1536)
 """Prompts sent alone, for the time to their first token."""
@@ -116,7 +118,7 @@ class Plan:
 
 def plan(widths: Sequence[int], contexts: Sequence[int], prompts: Sequence[int], room: Room, bounds: Bounds) -> Plan:
     """Visits of every point that fits: one to warm up, then each point once a round, the order turned round from one round to the next."""
-    chosen = tuple(dict.fromkeys(widths)) or tuple(width for width in WIDTHS if width <= room.sequences)
+    chosen = tuple(dict.fromkeys(widths)) or _widths(room)
     asked = tuple(dict.fromkeys(contexts)) or CONTEXTS
     points = [(width, context) for context in asked for width in chosen]
     rounds = _rounds(chosen, bounds)
@@ -135,6 +137,16 @@ def plan(widths: Sequence[int], contexts: Sequence[int], prompts: Sequence[int],
     if whole.input_tokens + whole.output_tokens > bounds.tokens:
         raise InputError("drive_tokens", tokens=whole.input_tokens + whole.output_tokens, most=bounds.tokens)
     return whole
+
+
+def _widths(room: Room) -> tuple[int, ...]:
+    """Doubling, to what the engine serves at most: beyond the widest point nothing is known of the steps' own staircase.
+
+    >>> _widths(Room(sequences=12, tokens=2048)), _widths(Room(sequences=256, tokens=2048))
+    ((1, 2, 4, 8, 12), (1, 2, 4, 8, 16, 32, 64))
+    """
+    widest = min(room.sequences, WIDEST)
+    return (*(width for width in WIDTHS if width < widest), widest)
 
 
 def _rounds(widths: Sequence[int], bounds: Bounds) -> int:

@@ -5,19 +5,17 @@ from __future__ import annotations
 import json
 import math
 import re
-import sys
 from collections.abc import Iterator, Mapping
 
 from breakeven.adapter import QUANTITIES
 from breakeven.errors import InputError
 from breakeven.exposition.places import adapter
-from breakeven.exposition.samples import Sample, Samples
+from breakeven.exposition.samples import LARGEST, Sample, Samples
 from breakeven.registry import names
 
 LATENCY = "iterLatencyMS"
 """What gauges are weighted by, so that their mean is over time."""
 QUOTED_NAME = re.compile(rb'\{"[^"]*"\s*[,}]')
-LARGEST = sys.float_info.max
 COUNTED = "iterations"
 """No field of theirs: one for each."""
 
@@ -45,8 +43,9 @@ def iterations(body: bytes, target: str) -> Samples:
         values = [(row[family], row.get(LATENCY, 1.0)) for row in flat if family in row]
         if values:
             found += _merged(family, kind, values)
-    wrong = sum(not math.isfinite(row.get(family, 0.0)) for row in every for family in {family for family, _ in kinds})
-    return Samples(found=tuple(found), not_numbers=wrong)
+    asked = {family for family, _ in kinds}
+    wrong = [field for row in every for field, value in row.items() if field in asked and not math.isfinite(value)]
+    return Samples(found=tuple(found), not_numbers=tuple(wrong))
 
 
 def _merged(family: str, kind: str, values: list[tuple[float, float]]) -> Iterator[Sample]:

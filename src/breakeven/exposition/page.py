@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -108,9 +108,9 @@ def _page(name: str, mine: Iterable[Sample], found: Samples, notes: tuple[Messag
         role=of.role,
         adapter=name,
         readings=readings,
-        notes=(*notes, *of_readings, *_said_of(found)),
+        notes=(*notes, *of_readings, *_said_of(found, name)),
         dropped=found.dropped,
-        not_numbers=found.not_numbers,
+        not_numbers=len(found.not_numbers),
         duplicates=found.duplicates,
         damaged=found.damaged,
         since="last_reading" if of.form == "json" else "start",
@@ -130,9 +130,16 @@ def _said_of_models(models: tuple[str, ...], model: str | None) -> tuple[Message
     return (Message("adapter.page_models", {"models": ", ".join(models)}),) if len(models) > 1 and model is None else ()
 
 
-def _said_of(found: Samples) -> tuple[Message, ...]:
-    counted = {"not_numbers": found.not_numbers, "duplicates": found.duplicates, "damaged": found.damaged}
-    return tuple(Message(f"adapter.page_{what}", {"count": count}) for what, count in counted.items() if count)
+def _said_of(found: Samples, name: str) -> tuple[Message, ...]:
+    counted = {"duplicates": found.duplicates, "damaged": found.damaged}
+    plain = tuple(Message(f"adapter.page_{what}", {"count": count}) for what, count in counted.items() if count)
+    return (*not_numbers(found.not_numbers, (name,)), *plain)
+
+
+def not_numbers(names: Sequence[str], adapters: Sequence[str]) -> tuple[Message, ...]:
+    """What is to be said of samples that were no numbers, with the quantities that they would have told: those may have begun before."""
+    told = {place.quantity for name in set(names) for place in places().get(name, ()) if place.adapter in adapters}
+    return (Message("adapter.page_not_numbers", {"count": len(names), "quantities": " ".join(sorted(told))}),) if names else ()
 
 
 def added(before: Page | None, page: Page) -> Page:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -14,6 +13,8 @@ from breakeven.exposition.lines import Kept, kept
 MOST_SAMPLES = 50_000
 """Samples of interest on one page: a hundred ranks of vLLM have fewer. A page with more is refused, since reading it would hurt us."""
 MOST_LINES = 10**6
+LARGEST = 1e100
+"""What is beyond it counts nothing: it is left out as what is no number is, since sums of such overflow."""
 OPEN = "openmetrics"
 END = re.compile(rb"^# EOF\s*\Z", re.MULTILINE)
 EXEMPLAR = re.compile(r"\s#\s*\{.*$")
@@ -33,7 +34,8 @@ class Samples:
 
     found: tuple[Sample, ...]
     dropped: int = 0
-    not_numbers: int = 0
+    not_numbers: tuple[str, ...] = ()
+    """Names of those that were no numbers."""
     duplicates: int = 0
     damaged: int = 0
 
@@ -92,16 +94,18 @@ def _one_by_one(lines: Iterable[bytes]) -> tuple[list[Sample], int]:
     return found, damaged
 
 
-def _once(parsed: Iterable[Sample]) -> tuple[list[Sample], int, int]:
+def _once(parsed: Iterable[Sample]) -> tuple[list[Sample], tuple[str, ...], int]:
     seen: set[tuple[str, tuple[tuple[str, str], ...]]] = set()
-    found, not_numbers, duplicates = [], 0, 0
+    found: list[Sample] = []
+    not_numbers: list[str] = []
+    duplicates = 0
     for one in parsed:
         key = (one.name, tuple(sorted(one.labels.items())))
         if key in seen:
             duplicates += 1
-        elif not math.isfinite(one.value):
-            not_numbers += 1
+        elif not abs(one.value) <= LARGEST:
+            not_numbers.append(one.name)
         else:
             found.append(one)
         seen.add(key)
-    return found, not_numbers, duplicates
+    return found, tuple(not_numbers), duplicates

@@ -18,8 +18,9 @@ from breakeven.measured.step import Step
 from breakeven.measured.step_forms import Form, Reading, form_of
 from breakeven.messages import Message
 from breakeven.origin.model_source import load_model
+from breakeven.origin.values import size
 from breakeven.spec.deployment import Deployment
-from breakeven.spec.hardware import Device, Hardware
+from breakeven.spec.hardware import Device, Hardware, with_memory
 from breakeven.spec.model import Model
 from breakeven.spec.workload import Workload
 
@@ -37,6 +38,8 @@ class Stated:
     model: str = ""
     device: str = ""
     engine: str = ""
+    memory: str = ""
+    """Of one device, where it is that of the machine it is in."""
     folders: tuple[Path, ...] = ()
 
 
@@ -170,9 +173,10 @@ def _device(written: str, stated: Stated) -> Device:
     if not name:
         raise NotUnderstood(Message("steps.not_stated", {"column": "hardware"}))
     try:
-        return catalog.load("hardware", name, stated.folders)
+        device = catalog.load("hardware", name, stated.folders)
     except BreakevenError:
-        return words.device(name)
+        device = words.device(name)
+    return with_memory(device, size(stated.memory, "--device-memory")) if stated.memory else device
 
 
 def _weights(written: str, engine: str, model: Model) -> tuple[str | None, Model]:

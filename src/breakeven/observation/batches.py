@@ -60,7 +60,7 @@ def _width(one: Figure) -> float:
 
 def step_estimators(q: Quantities) -> tuple[Figure, ...]:
     """The batch in a step, given that there is one."""
-    return known((_counted_steps(q), _chunks_per_step(q), _tokens_per_step(q), _step_tokens(q), _busy_gauge(q)))
+    return known((_counted_steps(q), _chunks_per_step(q), _decoded_per_step(q), _tokens_per_step(q), _step_tokens(q), _busy_gauge(q)))
 
 
 def _by_latencies(q: Quantities) -> Figure | None:
@@ -119,6 +119,16 @@ def _by_gauge(q: Quantities) -> Figure | None:
     return figure(level.mean, "sampled", "observed.how_running_gauge", level.metrics, half=level.half_width)
 
 
+def _decoded_per_step(q: Quantities) -> Figure | None:
+    """SGLang's, which move with every decode pass, first tokens left out; its output tokens move when a request ends."""
+    passes, metric = rounds.steps(q)
+    tokens = q.moved("decode_tokens")
+    if passes is None or tokens is None:
+        return None
+    value = batch_in_a_step(tokens, passes, rounds.tokens_per_round(q) or rounds.told_length(q) or 1.0)
+    return figure(value, "counted", "observed.how_decoded_per_step", (*q.metrics("decode_tokens"), *metric))
+
+
 def _tokens_per_step(q: Quantities) -> Figure | None:
     passes, metric = rounds.steps(q)
     tokens = output_tokens(q)
@@ -142,12 +152,27 @@ DIGITS = 5e-6
 """Relative error of a number that is printed to six digits, as llama.cpp's server does."""
 
 
+BLURRED = 0.5
+"""Share of its value that may be hidden in the digits of a batch for it to be one."""
+
+
+def hidden_in_digits(q: Quantities) -> float | None:
+    """Half-width of the batch in a step by a mean since the start, which its page prints to six digits; None where none is told so."""
+    passes, printed = rounds.steps(q)[0], q.total("busy_sequence_steps") if q.has("busy_per_step") else None
+    return None if printed is None or not passes else 2.0 * DIGITS * printed / passes
+
+
+def is_blurred(q: Quantities) -> bool:
+    """Whether the engine has run for so long, and the window has so few steps, that the digits hide the batch in a step."""
+    half, passes = hidden_in_digits(q), rounds.steps(q)[0]
+    return half is not None and bool(passes) and half > BLURRED * (q.rise("busy_sequence_steps") or 0.0) / (passes or 1.0)
+
+
 def _counted_steps(q: Quantities) -> Figure | None:
     """Of llama.cpp a mean since the start times its steps, differenced: exact to the digits that its page prints."""
     passes, metric = rounds.steps(q)
-    value = ratio(q.moved("busy_sequence_steps"), passes)
-    printed = q.total("busy_sequence_steps") if q.has("busy_per_step") else None
-    half = None if printed is None or not passes else 2.0 * DIGITS * printed / passes
+    value = None if is_blurred(q) else ratio(q.moved("busy_sequence_steps"), passes)
+    half = hidden_in_digits(q)
     return figure(value, "counted", "observed.how_sequence_steps", (*q.metrics("busy_sequence_steps"), *metric), half=half)
 
 

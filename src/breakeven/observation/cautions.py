@@ -10,7 +10,7 @@ import numpy as np
 from breakeven import registry
 from breakeven.adapter import Adapter
 from breakeven.messages import Message, text
-from breakeven.observation import balance, drafting, edges, hits, little
+from breakeven.observation import balance, batches, drafting, edges, hits, little
 from breakeven.observation.distributions import LATENCIES
 from breakeven.observation.lengths import output_tokens
 from breakeven.observation.quantities import Quantities
@@ -33,7 +33,7 @@ def said(message: Message) -> Said:
 
 def warnings(q: Quantities, estimators: Mapping[str, tuple[Figure, ...]]) -> tuple[Said, ...]:
     """Resets, late counters, unlike buckets, gauges that may alias, contradictions."""
-    found = [*_resets(q), *_unlike(q), *_aliased(q, estimators.get("effective_batch", ()))]
+    found = [*_resets(q), *_unlike(q), *_aliased(q, estimators.get("effective_batch", ())), *_blurred(q)]
     if edges.counted_at_end(q) and output_tokens(q) is not None and (cut := edges.cut_share(q)) > little.CLOSE:
         found.append(Said(key="observed.warn_cut", values={"running": edges.under_way(q), "share": cut}))
     if (count := q.moved("preemptions")) is not None and q.has("itl"):
@@ -83,6 +83,15 @@ def _aliased(q: Quantities, some: Sequence[Figure]) -> list[Said]:
         return []
     values: dict[str, str | float | int] = {"readings": level.values.size, "independent": level.independent, "every": q.timeline.every_s}
     return [Said(key="observed.warn_gauge_only", values=values)]
+
+
+def _blurred(q: Quantities) -> list[Said]:
+    """The batch in a step is hidden in the digits of a mean since the start."""
+    if not batches.is_blurred(q):
+        return []
+    steps = q.moved("steps") or 0.0
+    values: dict[str, str | float | int] = {"metric": q.metrics("busy_per_step")[0], "all": q.total("steps") or 0.0, "steps": steps}
+    return [Said(key="observed.warn_digits", values=values)]
 
 
 def missing(q: Quantities, found: Mapping[str, Figure], pool: float | None, deployment: Deployment | None) -> tuple[Said, ...]:

@@ -15,7 +15,7 @@ from breakeven.observation.opened import Opened
 
 COUNTED = ("counter", "histogram")
 NO_NUMBERS = "adapter.page_not_numbers"
-"""Note of a page from which NaN was left out."""
+"""Note of a timeline from which NaN was left out, with the quantities that it was of."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,8 @@ class Counted(Opened):
         """What each counter and each part of a histogram rose by."""
         counted = [one for quantity, some in self.series.items() if QUANTITIES[quantity] in COUNTED for one in some]
         found: dict[str, list[Rise]] = defaultdict(list)
-        for rise in increases.rises(counted, self.read_at, from_nothing=not any(note.key == NO_NUMBERS for note in self.timeline.notes)):
+        unsure = {name for note in self.timeline.notes if note.key == NO_NUMBERS for name in str(note.values["quantities"]).split()}
+        for rise in increases.rises(counted, self.read_at, unsure):
             found[rise.series.quantity].append(rise)
         return {quantity: tuple(some) for quantity, some in found.items()}
 

@@ -21,6 +21,8 @@ from breakeven.stats import Array
 MOST_SERIES = 20_000
 MATCHER = r"""[a-zA-Z_][a-zA-Z0-9_]*\s*(?:=~|!~|!=|=)\s*(?:"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`[^`]*`)"""
 SELECTOR = re.compile(rf"\{{\s*((?:{MATCHER})(?:\s*,\s*(?:{MATCHER}))*)?\s*,?\s*\}}")
+FARTHEST_S = 86_400.0
+"""How old a value may be that a server repeats, whatever its lookback is: beyond it no time of a scrape was told."""
 MOMENTS = (1.0, 0.5, 0.25, 0.75, 0.1)
 """Where in a range it is looked how often an engine was scraped: it need not have run all the time."""
 
@@ -61,10 +63,11 @@ def read(server: Server, asked: Asked) -> Timeline:
     step = matrix.step_of(asked.end_s - asked.start_s, len(found.labels), interval, asked.step_s)
     grid = matrix.grid_of(asked.start_s, asked.end_s, step)
     stamps, notes = _stamps(server, found, grid, clock)
-    series = series_of(_stored(server, found, grid, stamps), found.adapters, found.sources)
+    wrong: list[str] = []
+    series = series_of(_stored(server, found, grid, stamps, wrong), found.adapters, found.sources)
     if not series:
         raise InputError("history_empty", server=server.name, match=asked.match)
-    said = (*found.notes, *notes, *_coarse(step, interval), *prometheus.warned(server))
+    said = (*found.notes, *notes, *page.not_numbers(wrong, found.adapters), *_coarse(step, interval), *prometheus.warned(server))
     return _timeline(found.engine, series, grid, max(step, interval or 0.0), said)
 
 
@@ -197,18 +200,21 @@ def _stamps(server: Server, found: _Found, grid: Array, names: Sequence[str]) ->
             source = found.sources.get(where(one.labels))
             if source is not None:
                 row = rows.setdefault(source, grid.copy())
-                row[spots_of(grid, one.times)] = one.values
+                places = spots_of(grid, one.times)
+                row[places] = np.where(np.abs(one.times - one.values) <= FARTHEST_S, one.values, one.times)
     except InputError:
         return {}, (Message("history.no_stamps", {"lookback": matrix.LOOKBACK_S}),)
     return rows, ()
 
 
-def _stored(server: Server, found: _Found, grid: Array, stamps: Mapping[str, Array]) -> Iterator[Stored]:
+def _stored(server: Server, found: _Found, grid: Array, stamps: Mapping[str, Array], wrong: list[str]) -> Iterator[Stored]:
+    """Readings as they are kept; names of samples that were no numbers are added to ``wrong``."""
     names = sorted({one["__name__"] for one in found.labels})
     for some in matrix.groups(names):
         count = sum(one["__name__"] in some for one in found.labels)
         for one in matrix.gathered(server, matrix.selector(some, found.inner), grid, count):
             source = found.sources.get(where(one.labels))
+            wrong += [one.labels["__name__"]] * one.not_numbers
             if source is not None and (kept := fresh(one, grid, stamps.get(source, grid))).times.size:
                 yield kept
 

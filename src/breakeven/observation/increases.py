@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -33,8 +33,8 @@ class Rise:
 
     @property
     def total(self) -> float:
-        """What it rose by in all."""
-        return float(self.gained[-1]) if self.gained.size else 0.0
+        """What it rose by in all; what fell by rounding alone has not risen."""
+        return max(float(self.gained[-1]), 0.0) if self.gained.size else 0.0
 
     @property
     def since_start(self) -> float:
@@ -64,6 +64,15 @@ def _falls(values: Array, rounding: float) -> Flags:
 
 def _rounding(series: Series) -> float:
     return PRINTED.get(series.quantity, ROUNDING)
+
+
+def fell(quantity: str, before: float, after: float) -> bool:
+    """Whether a counter is lower than before by more than rounding.
+
+    >>> fell("output_tokens", 5.0, 4.0), fell("busy_sequence_steps", 9_938_250.0, 9_938_208.0)
+    (True, False)
+    """
+    return bool(_falls(np.array([before, after]), PRINTED.get(quantity, ROUNDING))[0])
 
 
 def in_order(series: Series) -> Series:
@@ -104,15 +113,18 @@ def _stood(series: Series, time: float) -> bool:
     return place > 0 and bool(series.values[place - 1] > 0.0)
 
 
-def rises(counters: Sequence[Series], read_at: Mapping[str, Array], *, from_nothing: bool = True) -> list[Rise]:
+def rises(counters: Sequence[Series], read_at: Mapping[str, Array], unsure: Set[str] = frozenset()) -> list[Rise]:
     """What each counter rose by; ``read_at`` are the times at which its server was read at all.
 
-    ``from_nothing``: one that appears late began at 0; not so where values were left out that were no numbers.
+    One that appears late began at 0; not so one of the ``unsure`` quantities, of which values were left out that were no numbers.
     """
     anew = restarts(counters, read_at)
     none = np.zeros(0)
-    before = read_at if from_nothing else {}
-    return [_rise(one, anew.get(one.source, none), before.get(one.source, none)) for one in counters if one.times.size]
+    return [
+        _rise(one, anew.get(one.source, none), none if one.quantity in unsure else read_at.get(one.source, none))
+        for one in counters
+        if one.times.size
+    ]
 
 
 def _rise(series: Series, anew: Array, read_at: Array) -> Rise:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from breakeven.errors import BreakevenError, InputError
+from breakeven.exposition.samples import LARGEST
 from breakeven.observation import native, prometheus
 from breakeven.observation.prometheus import Server, Stream
 from breakeven.observation.stored import Stored
@@ -98,7 +99,7 @@ def _in_parts(server: Server, query: str, grid: Array, series: int) -> dict[tupl
         streams = prometheus.query_range(server, query=query, **asked)
         try:
             for stream in streams:
-                _gather(found.setdefault(tuple(sorted(stream.metric.items())), _Gathered()), stream)
+                _gather(found.setdefault(tuple(sorted(stream.metric.items())), _Gathered()), stream, (part[0] - step, part[-1] + step))
         except ValueError as error:
             raise prometheus.misshapen(server, str(error)) from None
     return found
@@ -122,17 +123,20 @@ def _usual(interval_s: float) -> float:
     return next((step for step in STEPS_S if abs(interval_s / step - 1.0) <= JITTER), interval_s)
 
 
-def _gather(into: _Gathered, stream: Stream) -> None:
+def _gather(into: _Gathered, stream: Stream, within: tuple[float, float]) -> None:
     count = len(stream.values)
-    into.times.append(np.fromiter((time for time, _ in stream.values), dtype=np.float64, count=count))
+    times = np.fromiter((time for time, _ in stream.values), dtype=np.float64, count=count)
+    if not ((within[0] <= times) & (times <= within[1])).all() or not all(within[0] <= time <= within[1] for time, _ in stream.histograms):
+        raise ValueError("samples of other times than were asked for")
+    into.times.append(times)
     into.values.append(np.fromiter((float(value) for _, value in stream.values), dtype=np.float64, count=count))
     into.native.extend(stream.histograms)
 
 
 def _whole(labels: Mapping[str, str], one: _Gathered) -> Iterator[Stored]:
     times, values = np.concatenate(one.times), np.concatenate(one.values)
-    known = np.isfinite(values)
+    known = np.abs(values) <= LARGEST
     if known.any():
-        yield Stored(labels=labels, times=times[known], values=values[known])
+        yield Stored(labels=labels, times=times[known], values=values[known], not_numbers=int((~known).sum()))
     if one.native:
         yield from native.parts(labels, one.native)

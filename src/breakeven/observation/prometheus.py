@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from breakeven.endpoint import Answer, Endpoint, address, get
+from breakeven.endpoint import Answer, Endpoint, address, concealed, get, secrets_of
 from breakeven.errors import InputError, UnreachableError
 from breakeven.messages import Message, printable
 
@@ -113,31 +113,32 @@ def _ask(server: Server, path: str, asked: Mapping[str, object], shape: type[Sha
     given = {name.replace("match", "match[]"): value for name, value in asked.items()}
     root = replace(server.endpoint, url=ROOT.sub("", server.endpoint.url))
     answer = get(root, f"/api/v1/{path}?{urlencode(given)}", accept="application/json", any_status=True)
-    reply = _decoded(server.name, answer, shape)
-    server.warnings.extend(said for said in reply.warnings if said not in server.warnings)
+    reply = _decoded(server, answer, shape)
+    told = [concealed(said, secrets_of(server.endpoint)) for said in reply.warnings]
+    server.warnings.extend(said for said in told if said not in server.warnings)
     return reply.data
 
 
-def _decoded(server: str, answer: Answer, shape: type[Shape]) -> _Reply[Shape]:
+def _decoded(server: Server, answer: Answer, shape: type[Shape]) -> _Reply[Shape]:
     if answer.status in DENIED:
-        raise InputError("prometheus_denied", server=server, status=answer.status)
+        raise InputError("prometheus_denied", server=server.name, status=answer.status)
     if answer.body.lstrip()[:1] == b"<":
-        raise InputError("prometheus_html", server=server, status=answer.status)
-    head = _head(server, answer)
+        raise InputError("prometheus_html", server=server.name, status=answer.status)
+    head = _head(server.name, answer)
     if head.status != "success" or answer.status != OK:
-        reason = _short(" ".join(part for part in (head.errorType, head.error) if part)) or f"{answer.status}"
-        raise InputError("prometheus_error", server=server, reason=reason)
+        said = concealed(" ".join(part for part in (head.errorType, head.error) if part), secrets_of(server.endpoint))
+        raise InputError("prometheus_error", server=server.name, reason=_short(said) or f"{answer.status}")
     try:
         found: Any = msgspec.json.decode(answer.body, type=_Reply[shape])  # type: ignore[valid-type]
-    except msgspec.DecodeError as error:
-        raise _misshapen(server, str(error)) from None
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise _misshapen(server.name, str(error)) from None
     return found  # type: ignore[no-any-return]
 
 
 def _head(server: str, answer: Answer) -> _Head:
     try:
         return msgspec.json.decode(answer.body, type=_Head)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         if answer.status >= SERVER_FAULT:
             raise UnreachableError("prometheus_fault", server=server, status=answer.status) from None
         raise InputError("prometheus_not_json", server=server, status=answer.status, reason=_short(str(error))) from None

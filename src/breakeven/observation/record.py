@@ -11,6 +11,7 @@ from math import inf, isfinite
 from breakeven.adapter import QUANTITIES, Alias
 from breakeven.errors import BreakevenError, InputError
 from breakeven.messages import Message
+from breakeven.observation import increases
 from breakeven.observation.course import Course
 from breakeven.observation.page import Reading
 from breakeven.observation.scrape import Missed, Read
@@ -73,7 +74,7 @@ class Record:
 
     def note(self, message: Message) -> None:
         """What is to be said of the observation, once for each server."""
-        self._notes[message.key, message.values.get("target")] = message
+        self._notes[message.key, message.values.get("target"), message.values.get("quantities")] = message
 
     def failed_first(self, servers: int) -> BreakevenError | None:
         """Why the first server did not answer, once each of so many was asked and none has."""
@@ -105,7 +106,7 @@ class Record:
         key = _key(read.source, reading)
         points = self._points.setdefault(key, _Points(alias=reading.alias, labels=reading.labels))
         points.labels = reading.labels
-        fell = bool(points.values) and reading.quantity in RISING and reading.value < points.values[-1]
+        fell = bool(points.values) and reading.quantity in RISING and increases.fell(reading.quantity, points.values[-1], reading.value)
         points.times.append(read.at_s)
         points.values.append(reading.value)
         return fell

@@ -11,6 +11,8 @@ from breakeven.observation.page import Page, Reading
 
 ENGINE, PATH = "llamacpp", "/slots"
 MOST_BYTES = 4 * 2**20
+MOST_TOKENS = 2**40
+"""Of a slot; what is beyond is no count."""
 HELD = Alias(family=PATH, sense="context_slots")
 
 
@@ -40,4 +42,6 @@ def _held(slot: object) -> int:
     following = following[0] if isinstance(following, list) and following else following
     decoded = following.get("n_decoded") if isinstance(following, dict) else None
     tokens = slot.get("n_prompt_tokens")
-    return tokens if decoded and isinstance(tokens, int) and not isinstance(tokens, bool) else 0
+    if not decoded or not isinstance(tokens, int) or isinstance(tokens, bool):
+        return 0
+    return tokens if 0 <= tokens <= MOST_TOKENS else 0

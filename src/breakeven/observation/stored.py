@@ -35,6 +35,8 @@ class Stored:
     part: Part = ""
     le: float | None = None
     """Of what was taken out of a native histogram."""
+    not_numbers: int = 0
+    """Samples that were left out, since they were no numbers."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -59,7 +59,7 @@ def part(value: object) -> float | None:
     """A share above 0 and at most 1, or nothing."""
     try:
         found = float(value) if isinstance(value, (int, float, str)) and not isinstance(value, bool) else 0.0
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     return found if 0.0 < found <= 1.0 else None
 

@@ -16,6 +16,7 @@ from breakeven.observation.lengths import prompt_tokens
 from breakeven.observation.quantities import Quantities
 from breakeven.spec.deployment import Deployment
 from breakeven.spec.evidence import Figure
+from breakeven.spec.parallel import replicas_among
 from breakeven.spec.workload import Workload
 from breakeven.statement import ledgers, stages_busy
 
@@ -48,9 +49,8 @@ def measured_mbu(bytes_per_step: float, step_s: float, bandwidth_bytes_per_s: fl
 
 def figures(q: Quantities, d: Deployment, found: Mapping[str, Figure]) -> dict[str, Figure]:
     """Of one device; empty where batch, context or step time could not be measured."""
-    # Ranks of a dense model are replicas to the ledgers; those of experts run through a step together.
-    apart = q.ranks if d.model.experts is None else 1
-    measured = _measured(found, d.engine.pipeline_parallel_size, apart)
+    copies = replicas_among(q.ranks, d.model)
+    measured = _measured(found, d.engine.pipeline_parallel_size, copies)
     if measured is None:
         return {}
     pinned, point = point_at(d, measured.batch, measured.context_tokens)
@@ -62,7 +62,7 @@ def figures(q: Quantities, d: Deployment, found: Mapping[str, Figure]) -> dict[s
     made = {
         "mbu": figure(mbu, "derived", "observed.how_mbu"),
         "mfu": figure(mfu, "derived", "observed.how_mfu"),
-        "mfu_with_prompts": _with_prompts(q, point, working * flop / peak / d.engine.pipeline_parallel_size, peak * apart),
+        "mfu_with_prompts": _with_prompts(q, point, working * flop / peak / d.engine.pipeline_parallel_size, peak * copies),
         "kv_share": figure(books.bandwidth.kv_share, "derived", "observed.how_kv_share"),
         "bytes_per_step": figure(read, "derived", "observed.how_ledger"),
         "flop_per_step": figure(flop, "derived", "observed.how_ledger"),
@@ -71,16 +71,16 @@ def figures(q: Quantities, d: Deployment, found: Mapping[str, Figure]) -> dict[s
     return {name: one for name, one in made.items() if one is not None}
 
 
-def _measured(found: Mapping[str, Figure], stages: int, apart: int) -> Measured | None:
+def _measured(found: Mapping[str, Figure], stages: int, copies: int) -> Measured | None:
     """A pipeline's steps are of one stage's share of the sequences each: all stages together have as many times more.
 
-    Of ranks that stand ``apart`` each has its share of the sequences that were measured over all of them.
+    The batch that was observed is of all ranks of a server; where each is a copy of the model, one copy has its part of it.
     """
     batch, context, step = (found.get(name) for name in ("batch_in_step", "context_tokens", "step_s"))
     batch = batch or found.get("effective_batch")
     if batch is None or context is None or step is None or batch.value <= 0.0 or step.value <= 0.0:
         return None
-    together = batch.value / apart * (stages if batch.sure == "counted" else 1)
+    together = batch.value * (stages if batch.sure == "counted" else 1) / copies
     return Measured(batch=max(together, 1.0), context_tokens=max(context.value, 1.0), step_s=step.value)
 
 

@@ -30,7 +30,7 @@ Heard = Callable[[Read | Missed, Record], None]
 
 @dataclass(frozen=True)
 class _Ended:
-    """A server is read no more; with what is wrong with the program, if that is why."""
+    """A server is read no more."""
 
     fault: BaseException | None = None
 

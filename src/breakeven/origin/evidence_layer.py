@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from breakeven.messages import Message
 from breakeven.origin.engine_fields import FIELDS
 from breakeven.origin.layers import ACCEPTANCE_PATHS, ARRIVAL_PATHS, Given, Table
 from breakeven.origin.values import shown
 from breakeven.spec.evidence import Evidence, Levels
+from breakeven.spec.model import Model
+from breakeven.spec.parallel import replicas_among
+from breakeven.spec.workload import Workload
+from breakeven.stats import median
 
 FULL = 0.5
 """Share of the time with requests waiting from which the engine was full: what arrives is then not what is served."""
@@ -112,6 +116,13 @@ def _batch(evidence: Evidence) -> tuple[dict[str, object], tuple[Message, ...]]:
     if "request_rate_per_s" in evidence.figures:
         return found, (Message("warning.evidence_none_ended", values),)
     return found, (Message("warning.evidence_no_requests", values),)
+
+
+def of_one_replica(workload: Workload, evidence: Evidence, model: Model) -> Workload:
+    """The measured load with the batch of one replica: an observation adds up the ranks of a server, of which each may be one."""
+    if workload.batch is None:
+        return workload
+    return replace(workload, batch=max(median(workload.batch) / replicas_among(evidence.ranks, model), 1.0))
 
 
 def in_flight(evidence: Evidence) -> float | None:

@@ -16,6 +16,7 @@ from breakeven.origin.calibrated import calibration_of
 from breakeven.origin.deployment_file import read_deployment
 from breakeven.origin.engine_fields import FIELDS, WITHOUT_EFFECT
 from breakeven.origin.evidence_file import read_evidence
+from breakeven.origin.evidence_layer import of_one_replica
 from breakeven.origin.input_layers import check_arrivals, layers_of
 from breakeven.origin.launch import LaunchSettings
 from breakeven.origin.launch_command import parse_launch
@@ -92,6 +93,8 @@ def resolve_table(
     device = _device(merged, dirs, provenance)
     loaded = workload_of(merged, beside, seen.windows if seen is not None else None)
     provenance.update(loaded.provenance)
+    is_observed = seen is not None and "workload.batch" in merged and merged["workload.batch"].layer == "evidence"
+    workload = of_one_replica(loaded.workload, seen, model) if seen is not None and is_observed else loaded.workload
     built = _engine(merged, model, device, command, provenance)
     _check_device_layers(started.device_layers if started is not None else None, model)
     built = _kernel_of_log(built, model, device, started, provenance)
@@ -99,7 +102,7 @@ def resolve_table(
         model=model,
         hardware=Hardware(device=device, count=built.devices, network_bytes_per_s=_network(merged, provenance)),
         engine=built.engine,
-        workload=loaded.workload,
+        workload=workload,
         slo=slo_of(merged, provenance),
         price=price_of(merged, provenance),
         disaggregation=disaggregation_of(merged, model, dirs, provenance),

@@ -49,6 +49,11 @@ class Layout:
         return self.ranks * self.prefill_context
 
 
+def replicas_among(ranks: int, model: Model) -> int:
+    """Replicas among so many ranks of data parallelism of one server: each is one, but of a mixture of experts, which the ranks share."""
+    return ranks if model.experts is None else 1
+
+
 def layout(model: Model, engine: Engine) -> Layout:
     """The layout of one replica."""
     mixture = model.experts is not None

@@ -41,6 +41,7 @@ def calibrate(
     ship: Annotated[str | None, option("--ship", metavar="NAME")] = None,
     model: Annotated[str | None, option("--model", metavar="NAME|FILE")] = None,
     hardware: Annotated[str | None, option("--hardware", metavar="DEVICE")] = None,
+    device_memory: Annotated[str | None, option("--device-memory", metavar="SIZE")] = None,
     engine: Annotated[str | None, option("--engine", metavar="NAME")] = None,
     engine_version: Annotated[str | None, option("--engine-version", metavar="VERSION")] = None,
     launch: Annotated[str | None, option("--launch", metavar="COMMAND")] = None,
@@ -64,7 +65,14 @@ def calibrate(
     of_load = {"--allow-load": allow_load, "--launch": launch, "--engine-version": engine_version, "--header": header}
     of_load |= {"--model-name": model_name, **{OPTIONS[name]: grid[name] for name in grid}}
     if probe:
-        others = {"FILES": files, "--url": driven_url, "--ship": ship, "--model": model, "--engine": engine}
+        others = {
+            "FILES": files,
+            "--url": driven_url,
+            "--ship": ship,
+            "--model": model,
+            "--device-memory": device_memory,
+            "--engine": engine,
+        }
         _refuse_beside("--probe", {**others, **of_load})
         show(_probed(hardware, _place(out), catalog_dirs or (), language(ctx)), as_json, verbose=verbose)
         return
@@ -72,7 +80,7 @@ def calibrate(
         _refuse_beside("--url", {"FILES": files, "--ship": ship})
         from breakeven.driving.serving import Stated
 
-        flags = {"model": model, "hardware": hardware, "engine": engine, "engine_version": engine_version}
+        flags = {"model": model, "hardware": hardware, "device_memory": device_memory, "engine": engine, "engine_version": engine_version}
         stated = Stated(flags={name: given for name, given in flags.items() if given is not None}, launch=launch, model_name=model_name)
         sent = Sent(url=driven_url, allow_load=allow_load, headers=headers(header), stated=stated, catalog_dirs=catalog_dirs or ())
         show(_driven(sent, grid_of(grid), _place(out), language(ctx)), as_json, verbose=verbose)
@@ -81,7 +89,8 @@ def calibrate(
         raise InputError("drive_no_url", option=unused)
     if not files:
         raise InputError("calibrate_nothing")
-    show(_fitted(files, out, ship, model, hardware, engine, catalog_dirs or (), language(ctx)), as_json, verbose=verbose)
+    said = {"model": model, "hardware": hardware, "device_memory": device_memory, "engine": engine}
+    show(_fitted(files, out, ship, said, catalog_dirs or (), language(ctx)), as_json, verbose=verbose)
 
 
 def _refuse_beside(first: str, others: Mapping[str, object]) -> None:
@@ -103,9 +112,7 @@ def _fitted(
     files: Sequence[str],
     out: str | None,
     ship: str | None,
-    model: str | None,
-    hardware: str | None,
-    engine: str | None,
+    said: Mapping[str, str | None],
     catalog_dirs: Sequence[str],
     spoken: "Language",
 ) -> "CalibrateDocument":
@@ -117,7 +124,7 @@ def _fitted(
         raise InputError("calibrate_ship_name", value=ship)
     if out is not None and ship is not None:
         raise InputError("two_forms", first="--out", second="--ship")
-    found = api.calibrate(files, model=model, hardware=hardware, engine=engine, ship=ship, catalog_dirs=catalog_dirs)
+    found = api.calibrate(files, **said, ship=ship, catalog_dirs=catalog_dirs)
     path = Path(out) if out is not None else None if ship is None else SHIPPED / f"{ship}.toml"
     if path is not None and path.resolve() in {Path(file).resolve() for file in files}:
         raise InputError("calibrate_over_input", path=path.as_posix())
