@@ -95,8 +95,10 @@ class TestBounds:
             driving.run(Endpoint(url=stub.url), LLAMA, replace(SMALL, concurrency=4, requests=7))
             assert len(stub.engine.bodies) == 7
 
-    def test_seconds_end_streams_under_way(self) -> None:
+    @pytest.mark.parametrize("closes", [False, True])
+    def test_seconds_end_streams_under_way(self, closes: bool) -> None:
         with serving(Engine(lambda b, c: 0.05)) as stub:
+            stub.engine.closes = closes
             before = time.perf_counter()
             found = driving.run(Endpoint(url=stub.url), LLAMA, replace(SMALL, output_tokens=1000, requests=100, seconds=0.6))
         assert time.perf_counter() - before < 4.0
