@@ -40,6 +40,8 @@ class Engine:
         self.others = 0
         """Tokens a step that somebody else's requests take."""
         self.build = "b6100-0123abc"
+        self.closes = False
+        """Whether it closes the connection behind each answer, and says so."""
         self.says_it_drafts = False
         self.drafted = 0
         """Tokens that it drafts in a step."""
@@ -132,6 +134,8 @@ class Handler(BaseHTTPRequestHandler):
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Transfer-Encoding", "chunked")
+        if engine.closes:
+            self.send_header("Connection", "close")
         self.end_headers()
         if engine.fault == "endless":
             for _ in range(3):

@@ -349,6 +349,12 @@ class TestRecovery:
         by_batch = {(one.batch, round(one.context_tokens, -2)): dict(one.ratios) for one in found.driven.verification}
         alone = by_batch[(1.0, 100.0)]
         assert all(ratio is not None and 1.0 <= ratio < k + 1 for k, ratio in alone.items())
+        curve = next(curve for curve in found.document.curves if round(curve.context_tokens, -2) == 100.0)
+        steps = dict(zip(curve.rows, curve.step_s, strict=True))
+        for k in (1, 3):
+            assert alone[k] == pytest.approx(steps[k + 1.0] / steps[1.0], rel=0.05), (
+                "the step of k + 1 rows; wider ones read one cache for all of them"
+            )
         assert by_batch[(8.0, 100.0)][3] is None, "32 rows are beyond the widest step that was measured"
         rising = [ratio for ratio in alone.values() if ratio is not None]
         assert rising == sorted(rising)

@@ -15,6 +15,7 @@ from breakeven.driving import client
 from breakeven.driving.dialect import Ask
 from breakeven.driving.grid import PROMPTS, Bounds, Room, plan
 from breakeven.driving.load import prompt_ids
+from breakeven.driving.outcome import Chunk, Driven, Request
 from breakeven.driving.steps import stepped
 from breakeven.driving.tour import tour
 from breakeven.endpoint import Endpoint
@@ -92,6 +93,17 @@ class TestWhatComesBack:
             found = driving.run(Endpoint(url=stub.url), LLAMA, replace(SMALL, requests=2))
         assert stepped(found, 2) is None
 
+    def test_steps_before_the_last_stream_began_are_not_of_all_streams(self) -> None:
+        def stream(number: int, begun: float, each: float, count: int) -> Request:
+            chunks = tuple(Chunk(at_s=begun + each * at, tokens=1) for at in range(count))
+            known = {"number": number, "client": number, "prompt_tokens": 10, "asked_tokens": count, "sent_s": 0.0, "end": "done"}
+            return Request(**known, ended_s=chunks[-1].at_s, chunks=chunks)  # type: ignore[arg-type]
+
+        alone, both = stream(0, 0.0, 0.01, 100), stream(1, 1.0, 0.02, 20)
+        first = replace(alone, chunks=(*alone.chunks, *(Chunk(at_s=1.0 + 0.02 * at, tokens=1) for at in range(1, 20))))
+        step = stepped(Driven(requests=(first, both), start_unix_s=0.0, seconds=2.0, ended="all_sent"), 2)
+        assert step is not None and step.low_s == pytest.approx(0.02) and step.high_s == pytest.approx(0.02)
+
     def test_a_text_dialect_takes_the_count_of_the_usage(self) -> None:
         read = driving.dialect_of("tgi").read
         assert read({"choices": [{"text": "a"}]}).new == 1
@@ -108,8 +120,10 @@ class TestBounds:
             driving.run(Endpoint(url=stub.url), LLAMA, replace(SMALL, concurrency=4, requests=7))
             assert len(stub.engine.bodies) == 7
 
-    def test_seconds_end_streams_under_way(self) -> None:
+    @pytest.mark.parametrize("closes", [False, True])
+    def test_seconds_end_streams_under_way(self, closes: bool) -> None:
         with serving(Engine(lambda b, c: 0.05)) as stub:
+            stub.engine.closes = closes
             before = time.perf_counter()
             found = driving.run(Endpoint(url=stub.url), LLAMA, replace(SMALL, output_tokens=1000, requests=100, seconds=0.6))
         assert time.perf_counter() - before < 4.0
@@ -177,6 +191,10 @@ class TestPlans:
     def test_more_tokens_than_allowed_are_refused_before_anything_is_sent(self) -> None:
         with pytest.raises(InputError, match="--tokens"):
             plan((1, 2), (64,), (), self.ROOM, Bounds(tokens=100))
+        whole = plan((1, 2), (64,), (), self.ROOM, Bounds())
+        with pytest.raises(InputError, match="--tokens"):
+            plan((1, 2), (64,), (), self.ROOM, Bounds(tokens=whole.input_tokens + whole.output_tokens - 1))
+        assert plan((1, 2), (64,), (), self.ROOM, Bounds(tokens=whole.input_tokens + whole.output_tokens)).visits == whole.visits
 
     def test_requests_bound_the_rounds_and_have_to_be_enough_for_one(self) -> None:
         assert plan((1, 2), (64,), (), self.ROOM, Bounds(requests=2)).requests == 2 + 1 + 2

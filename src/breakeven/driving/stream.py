@@ -35,12 +35,18 @@ class Stream:
         )
         self._silence_s = silence_s
         self._lock = Lock()
+        self._socket: socket.socket | None = None
+        """Our own: ``http.client`` forgets its connection's where the answer says that it will close it."""
         self._ended = False
 
     def connect(self) -> None:
         """The connection, before the clock of the request starts."""
         self._connection.connect()
-        self._connection.sock.settimeout(self._silence_s)
+        with self._lock:
+            self._socket = self._connection.sock
+            self._socket.settimeout(self._silence_s)
+            if self._ended:
+                self._shut()
 
     def send(self, body: Mapping[str, object]) -> int:
         """The status of the answer to a POST."""
@@ -67,9 +73,12 @@ class Stream:
         """Let whoever reads see the end of the stream at once."""
         with self._lock:
             self._ended = True
-            if (sock := self._connection.sock) is not None:
-                with suppress(OSError):
-                    sock.shutdown(socket.SHUT_RDWR)
+            self._shut()
+
+    def _shut(self) -> None:
+        if self._socket is not None:
+            with suppress(OSError):
+                self._socket.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
         """Give the connection back."""
