@@ -163,7 +163,7 @@ class CalibrateDocument(Struct, frozen=True, kw_only=True):
     tied: list[CalibrateTied]
     measure_next: list[CalibrateNext]
     left_out: list[CalibrateReason]
-    notes: list[CalibrateNote]
+    notes: list[CalibrateNote] = []
     written: str | None
     """The file that was written."""
     load: CalibrateLoad | UnsetType = UNSET

@@ -9,7 +9,7 @@ import re
 import shutil
 import subprocess
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from breakeven.spec.evidence import Said
@@ -20,6 +20,8 @@ NVIDIA = ("nvidia-smi", "--query-gpu=name,memory.total,memory.used", "--format=c
 AMD = ("rocm-smi", "--showproductname", "--showmeminfo", "vram", "--json")
 NAMES = ("Card Series", "Card series", "Card Model", "Device Name", "Card model")
 MOST_LINES = 4096
+LEAST_USED = 0.1
+"""Share of its memory that a device which serves a model has in use: what a desktop takes is less."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +35,8 @@ class Found:
     seen: int | None = None
     """How many there are in the machine."""
     source: str = ""
+    used_share: float | None = None
+    """Of the memory of the one that has most in use, where the tool tells it."""
     trouble: Said | None = None
     """Why nothing is taken of what was read."""
 
@@ -44,6 +48,13 @@ class Found:
         """These devices, of which the catalogue knows nothing."""
         trouble = Said(key="observe.told_device_unknown", values={"name": self.name[:LONGEST]})
         return Found(name=self.name, seen=self.seen, source=self.source, trouble=trouble)
+
+    def in_use(self) -> Found:
+        """These devices, where one of them holds something; else the server behind a local address is elsewhere, or on the processor."""
+        if self.used_share is None or self.used_share >= LEAST_USED:
+            return self
+        trouble = Said(key="observe.told_device_idle", values={"name": self.name[:LONGEST]})
+        return Found(seen=self.seen, source=self.source, trouble=trouble)
 
 
 def read_devices() -> Found:
@@ -72,7 +83,15 @@ def of_nvidia(written: str) -> Found:
     'NVIDIA L4'
     """
     rows = [row for row in csv.reader(io.StringIO(written)) if len(row) >= 2 and row[0].strip()][:MOST_LINES]
-    return _counted([row[0].strip() for row in rows], "nvidia-smi")
+    found = _counted([row[0].strip() for row in rows], "nvidia-smi")
+    shares = [share for row in rows if (share := _used(row)) is not None]
+    return replace(found, used_share=max(shares, default=None))
+
+
+def _used(row: Sequence[str]) -> float | None:
+    """Memory in use over all of it, MiB each."""
+    total, used = (each.strip() for each in (*row[1:3], "", "")[:2])
+    return int(used) / int(total) if used.isdecimal() and total.isdecimal() and int(total) else None
 
 
 def of_amd(written: str) -> Found:

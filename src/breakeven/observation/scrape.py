@@ -7,12 +7,14 @@ from dataclasses import dataclass, field, replace
 from time import monotonic, time
 from urllib.parse import urlsplit
 
-from breakeven.endpoint import PAGES, TIMEOUT_S, Endpoint, address, get
+from breakeven.endpoint import TIMEOUT_S, Endpoint, address, asked, get
 from breakeven.errors import BreakevenError, InputError, UnreachableError
 from breakeven.observation import page as pages
 from breakeven.observation import slots
 from breakeven.observation.page import Page
 
+UNNAMED = ("/prometheus/metrics", "/metrics")
+"""Where the page is looked for when the address names none."""
 TRITON = 8000
 """Triton answers requests on this port and has its metrics on 8002, as another server, which is not asked unless it is named."""
 NO_PAGE, FAILS = ("error.endpoint_not_found", "error.endpoint_client"), "error.endpoint_server"
@@ -67,14 +69,22 @@ def targets(
 ) -> tuple[Target, ...]:
     """The servers that addresses name, each once."""
     found: list[Target] = []
-    for at, url in enumerate(urls):
-        shown = address(url)
-        if url in urls[:at]:
+    named: set[tuple[object, ...]] = set()
+    for url in urls:
+        shown, endpoint = address(url), Endpoint(url=url, headers=headers or {}, timeout_s=timeout_s)
+        if (one := _named(endpoint)) in named:
             raise InputError("observe_twice", target=shown)
-        same = sum(one.source.partition(" ")[0] == shown for one in found)
-        places = _places(Endpoint(url=url, headers=headers or {}, timeout_s=timeout_s), shown)
+        named.add(one)
+        same = sum(other.source.partition(" ")[0] == shown for other in found)
+        places = _places(endpoint, shown)
         found.append(Target(source=f"{shown} ({same + 1})" if same else shown, places=places, engine=engine, model=model))
     return tuple(found)
+
+
+def _named(endpoint: Endpoint) -> tuple[object, ...]:
+    """Which server an address means, however it is written."""
+    first = asked(endpoint)
+    return first.scheme, first.host, first.port, first.target, first.headers.get("Authorization")
 
 
 def _places(endpoint: Endpoint, shown: str) -> tuple[Endpoint, ...]:
@@ -82,7 +92,7 @@ def _places(endpoint: Endpoint, shown: str) -> tuple[Endpoint, ...]:
     if urlsplit(shown).path.strip("/"):
         return (endpoint,)
     head, mark, query = endpoint.url.partition("?")
-    return tuple(replace(endpoint, url=f"{head.rstrip('/')}{path}{mark}{query}") for path in PAGES)
+    return tuple(replace(endpoint, url=f"{head.rstrip('/')}{path}{mark}{query}") for path in UNNAMED)
 
 
 def first(target: Target) -> tuple[Target, Read]:
@@ -95,7 +105,7 @@ def first(target: Target) -> tuple[Target, Read]:
         except BreakevenError as error:
             # It may be elsewhere, but what does not answer at all answers nowhere else either.
             if not isinstance(error, InputError) and error.message.key != FAILS:
-                raise _named(error, usual) from None
+                raise _as_usual(error, usual) from None
     there = replace(target, places=(usual,))
     try:
         return there, scrape(there)
@@ -105,7 +115,7 @@ def first(target: Target) -> tuple[Target, Read]:
         raise
 
 
-def _named(error: BreakevenError, usual: Endpoint) -> BreakevenError:
+def _as_usual(error: BreakevenError, usual: Endpoint) -> BreakevenError:
     """The same of the page that users know."""
     return UnreachableError(error.message.key.removeprefix("error."), **{**error.message.values, "target": address(usual.url)})
 
