@@ -29,7 +29,7 @@ def serving(server: Endpoint, stated: Stated, folders: Sequence[Path | str]) -> 
     """What an engine tells of itself, and what was stated over it, as the deployment that is driven."""
     said = _told(server, stated.flags.get("engine"))
     d, warnings = load(flags={**ARRIVALS, **stated.flags}, launch=stated.launch, evidence=_evidence(server, said), catalog_dirs=folders)
-    if d.engine.speculative is not None:
+    if d.engine.speculative is not None or said.speculative:
         raise InputError("drive_speculative", server=endpoint.address(server.url))
     return Serving(
         server=server,

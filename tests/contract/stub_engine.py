@@ -38,6 +38,10 @@ class Engine:
         self.tokens = 0
         self.others = 0
         """Tokens a step that somebody else's requests take."""
+        self.build = "b6100-0123abc"
+        self.says_it_drafts = False
+        self.drafted = 0
+        """Tokens that it drafts in a step."""
         self.most_running = 0
         self.over = False
         self.thread = threading.Thread(target=self._work, daemon=True)
@@ -95,13 +99,14 @@ class Handler(BaseHTTPRequestHandler):
                 "default_generation_settings": {"n_ctx": engine.length},
                 "total_slots": engine.slots,
                 "model_path": "stub.gguf",
-                "build_info": "b6100-0123abc",
+                "build_info": engine.build,
             },
             "/v1/models": {"data": [{"id": "stub"}]},
-            "/slots": [{"id": 0, "n_ctx": engine.length, "speculative": False}],
+            "/slots": [{"id": 0, "n_ctx": engine.length, "speculative": engine.says_it_drafts}],
         }
         if self.path == "/metrics":
             counted = {"n_decode_total": engine.steps, "tokens_predicted_total": engine.tokens + engine.others * engine.steps}
+            counted["spec_decode_num_draft_tokens_total"] = engine.drafted * engine.steps
             text = "".join(f"# TYPE llamacpp:{name} counter\nllamacpp:{name} {value}\n" for name, value in counted.items())
             self._answer(200, text.encode(), "text/plain; version=0.0.4")
         elif self.path in pages:

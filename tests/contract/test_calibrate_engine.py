@@ -147,6 +147,26 @@ class TestOnAServer:
         )
         assert [curve.version for curve in read.curves] == ["b6100"]
 
+    def test_a_version_that_the_engine_does_not_tell_is_none_and_lets_nothing_expire(
+        self, capsys: pytest.CaptureFixture[str], stub: Stub, folder: Path, tmp_path: Path
+    ) -> None:
+        stub.engine.build = "b0-unknown"
+        path = tmp_path / "made.toml"
+        ran(capsys, stub, folder, "--allow-load", "--concurrency-grid", "1,2", "--context-grid", "64", "--requests", "2", "--out", path)
+        read = read_calibration(path)
+        assert read.sent is not None and (read.sent.version, [curve.version for curve in read.curves]) == ("", ["main"])
+        flags = {
+            "model": "llama-3.2-1b",
+            "hardware": "tested",
+            "engine": "llamacpp",
+            "batch": "2",
+            "context": "64",
+            "calibration": str(path),
+        }
+        for version in ("b6000", "b7000"):
+            _, warnings = api.load(flags={**flags, "engine_version": version}, catalog_dirs=[folder])
+            assert not [one for one in warnings if "expired" in one.key]
+
     def test_the_page_shows_steps_what_verification_costs_and_what_is_open(
         self, capsys: pytest.CaptureFixture[str], stub: Stub, folder: Path
     ) -> None:
@@ -167,6 +187,15 @@ class TestOnAServer:
         stub.engine.others = others
         code, out, _ = ran(capsys, stub, folder, "--allow-load", "--concurrency-grid", "1,2", "--context-grid", "64", "--requests", "2")
         assert code == 0 and ("others used it" in " ".join(out.split())) is said
+
+    @pytest.mark.parametrize(("says", "drafted", "sent"), [(True, 0, False), (False, 3, True)])
+    def test_an_engine_that_drafts_is_refused_whether_it_says_so_or_its_counters_do(
+        self, capsys: pytest.CaptureFixture[str], stub: Stub, folder: Path, says: bool, drafted: int, sent: bool
+    ) -> None:
+        stub.engine.says_it_drafts, stub.engine.drafted = says, drafted
+        code, out, err = ran(capsys, stub, folder, "--allow-load", "--concurrency-grid", "1", "--context-grid", "64", "--requests", "1")
+        assert (code, out, err.count("\n")) == (2, "", 1) and "speculative decoding is on" in err
+        assert bool(stub.engine.bodies) is sent
 
     @pytest.mark.parametrize(
         ("fault", "code", "said"), [("status", 3, "status 500"), ("empty", 3, "without a token"), ("dies", 3, "a stream ended after")]

@@ -7,6 +7,7 @@ import gzip
 import re
 import socket
 import time
+import tracemalloc
 import zlib
 from collections.abc import Callable
 
@@ -133,6 +134,18 @@ def test_a_gzip_bomb_is_unpacked_no_further_than_the_limit() -> None:
         assert "larger" in said(lambda: get(Endpoint(url=server.url), most_bytes=1000))
 
 
+def test_of_a_gzip_bomb_no_more_is_held_than_the_limit() -> None:
+    pack = zlib.compressobj(9, wbits=31)
+    bomb = b"".join(pack.compress(b"\0" * 2**20) for _ in range(64)) + pack.flush()  # 64 MiB in 65 kB, which is read in one piece
+    with serving({"/": whole(bomb, **{"Content-Encoding": "gzip"})}) as server:
+        tracemalloc.start()
+        try:
+            assert "larger" in said(lambda: get(Endpoint(url=server.url), most_bytes=100_000))
+            assert tracemalloc.get_traced_memory()[1] < 8 * 2**20
+        finally:
+            tracemalloc.stop()
+
+
 def test_a_packed_answer_that_is_damaged_cut_short_or_of_another_coding_is_one_line() -> None:
     whole_ = gzip.compress(b"up 1\n" * 1000)
     pages = {
@@ -191,6 +204,9 @@ def test_the_same_server_s_other_page_is_followed_once() -> None:
 def test_a_scheme_that_changes_is_another_server() -> None:
     with serving({"/": status(301, Location="https://127.0.0.1/")}) as server:
         assert "points to https://127.0.0.1" in said(lambda: get(Endpoint(url=server.url)))
+        server.pages["/"] = status(301, Location=f"https://127.0.0.1:{server.port}/")
+        assert "points to https://127.0.0.1" in said(lambda: get(Endpoint(url=server.url)))
+    assert server.asked == ["/", "/"]
 
 
 def test_an_authority_that_is_not_known_is_one_line_that_names_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:

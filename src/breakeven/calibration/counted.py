@@ -2,32 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from breakeven.driving.tour import Tour
 from breakeven.endpoint import Endpoint
 from breakeven.errors import BreakevenError
 from breakeven.messages import Message
 from breakeven.observation import scrape
 
-COUNTER = "output_tokens"
+PUT_OUT, DRAFTED = "output_tokens", "draft_tokens"
 SLACK = 0.01
 """Share by which counts may differ before it is said: a request that was ended may be counted in part."""
 
 
-def put_out(server: Endpoint, engine: str) -> float | None:
-    """Output tokens that the engine has counted so far, over all ranks; None where it shows no metrics."""
+def counts(server: Endpoint, engine: str) -> Mapping[str, float]:
+    """Output and drafted tokens that the engine has counted so far, over all ranks; nothing where it shows no metrics."""
     try:
         target = scrape.targets((server.url,), dict(server.headers), engine=engine)[0]
         _, read = scrape.first(target)
     except BreakevenError:
-        return None
-    return sum(reading.value for reading in read.page.readings if reading.quantity == COUNTER and not reading.part)
+        return {}
+    told = [one for one in read.page.readings if one.quantity in (PUT_OUT, DRAFTED) and not one.part]
+    return {name: sum(one.value for one in told if one.quantity == name) for name in {one.quantity for one in told}}
 
 
-def used_by_others(before: float | None, after: float | None, made: Tour) -> tuple[Message, ...]:
+def rose(name: str, before: Mapping[str, float], after: Mapping[str, float]) -> float | None:
+    """What a counter rose by, where both readings have it; a counter that appears meanwhile began at nothing."""
+    return after[name] - before.get(name, 0.0) if name in after and before else None
+
+
+def used_by_others(before: Mapping[str, float], after: Mapping[str, float], made: Tour) -> tuple[Message, ...]:
     """A sentence where the engine put out more tokens than came back to us: steps were wider than they were taken to be."""
-    if before is None or after is None:
+    counted = rose(PUT_OUT, before, after)
+    if counted is None or counted <= made.output_tokens * (1.0 + SLACK):
         return ()
-    rose = after - before
-    if rose <= made.output_tokens * (1.0 + SLACK):
-        return ()
-    return (Message("driving.others", {"counted": rose, "ours": made.output_tokens}),)
+    return (Message("driving.others", {"counted": counted, "ours": made.output_tokens}),)

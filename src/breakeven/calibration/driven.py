@@ -9,7 +9,7 @@ from time import time_ns
 
 from breakeven import streams
 from breakeven.calibration.calibrate import Calibrated, Driven, Rows, calibrated
-from breakeven.calibration.counted import put_out, used_by_others
+from breakeven.calibration.counted import DRAFTED, counts, rose, used_by_others
 from breakeven.calibration.driven_rows import rows_of
 from breakeven.calibration.points import points_of
 from breakeven.calibration.verification import Verified, verified
@@ -18,6 +18,7 @@ from breakeven.driving.outcome import Request
 from breakeven.driving.serving import Serving
 from breakeven.driving.tour import Progress, Tour, tour
 from breakeven.errors import BreakevenError, InputError, UnreachableError
+from breakeven.measured.steps import UNSTATED
 from breakeven.messages import Message
 from breakeven.origin.calibrated import applied
 from breakeven.spec.calibration_file import CalibrationFile, Sent
@@ -38,7 +39,7 @@ FAULTS: Mapping[str, str] = {
 def calibrated_on(found: Serving, plan: Plan, *, progress: Progress | None = None) -> Calibrated:
     """Drive a running engine over a plan, and calibrate by it."""
     engine = found.deployment.engine.name
-    before = put_out(found.server, engine)
+    before = counts(found.server, engine)
     made = tour(
         found.server,
         found.dialect,
@@ -51,7 +52,10 @@ def calibrated_on(found: Serving, plan: Plan, *, progress: Progress | None = Non
     if made.ended == "interrupted":
         streams.tell(Message("driving.interrupted", {"requests": made.requests, "tokens": made.output_tokens, "server": found.address}))
         raise KeyboardInterrupt
-    others = used_by_others(before, put_out(found.server, engine), made)
+    after = counts(found.server, engine)
+    if rose(DRAFTED, before, after):
+        raise InputError("drive_speculative", server=found.address)
+    others = used_by_others(before, after, made)
     return calibrated_by(made, found.deployment, found.address, _command(found, plan), told=(*found.warnings, *others))
 
 
@@ -86,6 +90,9 @@ def _command(found: Serving, plan: Plan) -> tuple[str, ...]:
 def calibrated_by(made: Tour, d: Deployment, server: str, command: Sequence[str], *, told: tuple[Message, ...] = ()) -> Calibrated:
     """The calibration that a tour tells of the deployment it was driven on; refused where the engine failed or nothing was measured."""
     _check(made, server)
+    if any(one.drafted_tokens for visited in made.visited for one in visited.driven.requests):
+        raise InputError("drive_speculative", server=server)
+    d = _as_told(d)
     rows = rows_of(made, d, server)
     if not any(run.deployment.workload.batch is not None for run in rows.runs):
         reason = rows.left_out[0].reason if rows.left_out else Message("driving.nothing_sent")
@@ -95,6 +102,12 @@ def calibrated_by(made: Tour, d: Deployment, server: str, command: Sequence[str]
     points, _ = points_of(made)
     load = Driven(points=tuple(points), verification=_verification(document, d), notes=(*told, *_notes(made, rows)))
     return replace(found, document=document, driven=load)
+
+
+def _as_told(d: Deployment) -> Deployment:
+    """The deployment without a version that is only assumed: a calibration is not to expire by what nobody told."""
+    told = d.provenance.get("engine.version") != "assumed"
+    return d if told else replace(d, engine=replace(d.engine, version=UNSTATED))
 
 
 def _check(tour: Tour, server: str) -> None:
@@ -116,7 +129,7 @@ def _sent(tour: Tour, d: Deployment, server: str) -> Sent:
     return Sent(
         server=server,
         engine=d.engine.name,
-        version=d.engine.version,
+        version="" if d.engine.version == UNSTATED else d.engine.version,
         points=len({(one.visit.concurrency, one.visit.context, one.visit.alone) for one in tour.visited if not one.visit.warm_up}),
         requests=tour.requests,
         input_tokens=tour.input_tokens,

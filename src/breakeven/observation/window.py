@@ -27,7 +27,7 @@ Heard = Callable[[Read | Missed, Record], None]
 
 
 class _Ended:
-    """A server is read no more; with what is wrong with the program, if that is why."""
+    """A server is read no more."""
 
 
 class _Interrupted:

@@ -19,10 +19,12 @@ def read(pages: Pages) -> Telling:
     length = whole(defaults.get("n_ctx")) if isinstance(defaults, dict) else None
     served = first(listed(pages.object(MODELS).get("data")))
     settings = kept({"max_num_seqs": whole(props.get("total_slots")), "max_model_len": length or whole(slot.get("n_ctx"))})
+    drafts = any(isinstance(one, dict) and one.get("speculative") is True for one in listed(pages.json.get(SLOTS)))
     build = BUILD.match(text(props.get("build_info")))
     return Telling(
         version=f"b{build[1]}" if build is not None and int(build[1]) > 0 else "",
         model=text(props.get("model_path")) or text(served.get("id")),
         settings=settings,
+        speculative={"drafts": True} if drafts else {},
         sources={**said_by(PROPS, (*settings, "version")), "model": PROPS if props.get("model_path") else MODELS},
     )
