@@ -33,7 +33,13 @@ def measure_evidence() -> Figure:
     measured = {"effective_batch": 14.0, "tpot_s": 0.013, "step_s": 0.013, "request_rate_per_s": 4.0}
     measured |= {"input_tokens": 2000.0, "output_tokens": 300.0, "output_tokens_per_s": 1200.0}
     figures = {name: {"value": value, "sure": "counted", "how": "observed.how_rate"} for name, value in measured.items()}
-    about = {"schema": "breakeven.evidence/1", "breakeven": "0", "source": "live", "target": "http://engine:8000", "told": {"engine": "vllm"}}
+    about = {
+        "schema": "breakeven.evidence/1",
+        "breakeven": "0",
+        "source": "live",
+        "target": "engine:8000",
+        "told": {"engine": "vllm"},
+    }
     at = {"start": "2026-11-30T10:00:00Z", "end": "2026-11-30T10:05:00Z", "seconds": 300.0, "readings": 151, "every_s": 2.0}
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "evidence.json"

@@ -38,7 +38,7 @@ def solved(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 @pytest.mark.parametrize(("rate", "most"), [(4.0, 2), (0.5, 4), (12.0, 4), (30.0, 5)])
-def test_a_point_near_what_was_measured_is_solved_once_more_and_none_more_than_four_times(rate: float, most: int, solved: list[int]) -> None:
+def test_a_point_near_what_was_measured_is_solved_once_more_and_none_over_four_times(rate: float, most: int, solved: list[int]) -> None:
     d = at_rate(rate)
     solved[0] = 0
     be.evaluate(d)

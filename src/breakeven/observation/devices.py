@@ -19,6 +19,7 @@ LONGEST = 200
 NVIDIA = ("nvidia-smi", "--query-gpu=name,memory.total,memory.used", "--format=csv,noheader,nounits")
 AMD = ("rocm-smi", "--showproductname", "--showmeminfo", "vram", "--json")
 NAMES = ("Card Series", "Card series", "Card Model", "Device Name", "Card model")
+AMD_MEMORY = ("VRAM Total Used Memory (B)", "VRAM Total Memory (B)")
 MOST_LINES = 4096
 
 
@@ -33,6 +34,8 @@ class Found:
     seen: int | None = None
     """How many there are in the machine."""
     source: str = ""
+    memory: tuple[tuple[float, float], ...] = ()
+    """Bytes in use and bytes in all of each device whose tool says both."""
     trouble: Said | None = None
     """Why nothing is taken of what was read."""
 
@@ -72,7 +75,8 @@ def of_nvidia(written: str) -> Found:
     'NVIDIA L4'
     """
     rows = [row for row in csv.reader(io.StringIO(written)) if len(row) >= 2 and row[0].strip()][:MOST_LINES]
-    return _counted([row[0].strip() for row in rows], "nvidia-smi")
+    memory = [[_number(word) * 2**20 for word in (row[2], row[1])] for row in rows if len(row) >= 3]
+    return replace(_counted([row[0].strip() for row in rows], "nvidia-smi"), memory=_known(memory))
 
 
 def of_amd(written: str) -> Found:
@@ -84,7 +88,20 @@ def of_amd(written: str) -> Found:
     if not isinstance(cards, dict):
         return Found()
     told = [card for name, card in cards.items() if re.fullmatch(r"card\d+", name) and isinstance(card, dict)]
-    return _counted([name for card in told if (name := _amd_name(card))], "rocm-smi")
+    memory = [[_number(card.get(key)) for key in AMD_MEMORY] for card in told]
+    return replace(_counted([name for card in told if (name := _amd_name(card))], "rocm-smi"), memory=_known(memory))
+
+
+def _number(word: object) -> float:
+    """A number as a tool writes it; NaN for ``[N/A]``, which devices without a memory of their own have."""
+    try:
+        return float(str(word))
+    except ValueError:
+        return float("nan")
+
+
+def _known(memory: list[list[float]]) -> tuple[tuple[float, float], ...]:
+    return tuple((used, whole) for used, whole in memory if 0.0 <= used <= whole < float("inf"))
 
 
 def _amd_name(card: Mapping[str, object]) -> str:

@@ -16,7 +16,7 @@ from breakeven.origin.calibrated import calibration_of
 from breakeven.origin.deployment_file import read_deployment
 from breakeven.origin.engine_fields import FIELDS, WITHOUT_EFFECT
 from breakeven.origin.evidence_file import read_evidence
-from breakeven.origin.evidence_layer import of_one_replica
+from breakeven.origin.evidence_layer import no_hardware, of_one_replica
 from breakeven.origin.input_layers import check_arrivals, layers_of
 from breakeven.origin.launch import LaunchSettings
 from breakeven.origin.launch_command import parse_launch
@@ -26,7 +26,7 @@ from breakeven.origin.pool_fields import disaggregation_of
 from breakeven.origin.speculative import speculative_of, table_of
 from breakeven.origin.startup_log import StartupLog, read_log
 from breakeven.origin.values import count, positive, size, word
-from breakeven.origin.workload_fields import price_of, slo_of, workload_of
+from breakeven.origin.workload_fields import Loaded, price_of, slo_of, workload_of
 from breakeven.spec import parallel
 from breakeven.spec.check import check_deployment
 from breakeven.spec.deployment import Deployment, Provenance
@@ -90,11 +90,9 @@ def resolve_table(
     dirs = tuple(catalog_dirs)
     provenance: dict[str, Provenance] = {}
     model = _model(merged, dirs, beside, provenance)
-    device = _device(merged, dirs, provenance)
-    loaded = workload_of(merged, beside, seen.windows if seen is not None else None)
+    device = _device(merged, dirs, provenance, seen)
+    loaded = _workload(merged, beside, seen, model)
     provenance.update(loaded.provenance)
-    is_observed = seen is not None and "workload.batch" in merged and merged["workload.batch"].layer == "evidence"
-    workload = of_one_replica(loaded.workload, seen, model) if seen is not None and is_observed else loaded.workload
     built = _engine(merged, model, device, command, provenance)
     _check_device_layers(started.device_layers if started is not None else None, model)
     built = _kernel_of_log(built, model, device, started, provenance)
@@ -102,7 +100,7 @@ def resolve_table(
         model=model,
         hardware=Hardware(device=device, count=built.devices, network_bytes_per_s=_network(merged, provenance)),
         engine=built.engine,
-        workload=workload,
+        workload=loaded.workload,
         slo=slo_of(merged, provenance),
         price=price_of(merged, provenance),
         disaggregation=disaggregation_of(merged, model, dirs, provenance),
@@ -125,6 +123,14 @@ def resolve_table(
     )
 
 
+def _workload(merged: Table, beside: Path | None, seen: Evidence | None, model: Model) -> Loaded:
+    """As it is given; a batch that was observed is of all ranks of a server."""
+    loaded = workload_of(merged, beside, seen.windows if seen is not None else None)
+    if seen is None or "workload.batch" not in merged or merged["workload.batch"].layer != "evidence":
+        return loaded
+    return replace(loaded, workload=of_one_replica(loaded.workload, seen, model))
+
+
 def _check_kernels(d: Deployment) -> None:
     """That every format has a kernel family, on the device of each pool."""
     kernels.kv_format(d.model, d.engine)
@@ -144,10 +150,10 @@ def _model(merged: Table, dirs: tuple[Path, ...], beside: Path | None, provenanc
     return model
 
 
-def _device(merged: Table, dirs: tuple[Path, ...], provenance: dict[str, Provenance]) -> Device:
+def _device(merged: Table, dirs: tuple[Path, ...], provenance: dict[str, Provenance], seen: Evidence | None) -> Device:
     given = merged.get("hardware.device")
     if given is None:
-        raise InputError("no_hardware")
+        raise no_hardware(seen)
     provenance["hardware.device"] = "measured" if given.layer == "evidence" else "catalogue"
     device = catalog.load("hardware", word(given.value, "hardware.device"), dirs)
     stated = merged.get("hardware.memory_bytes")
