@@ -22,6 +22,8 @@ APART = 0.10
 """Numbers of the workload that differ by less than this do not contradict each other."""
 OF_THIS_MACHINE = ("nvidia-smi", "rocm-smi")
 """Tools that list the devices of the machine on which they run, which is the engine's only where no tunnel leads to it."""
+BLURRED = 0.5
+"""Of a count of requests in flight: requests that last nearly as long as the observation began before it or end after it."""
 LENGTHS = ("input_tokens", "output_tokens")
 
 
@@ -141,7 +143,10 @@ def of_one_replica(workload: Workload, evidence: Evidence, model: Model) -> Work
 
 
 def in_flight(evidence: Evidence) -> float | None:
-    """Mean requests running and waiting, on all replicas that were observed; figures and levels are those of one."""
+    """Mean requests running and waiting, on all replicas that were observed: counted (Little), else by gauges, which are those of one."""
+    counted = evidence.figures.get("in_flight")
+    if counted is not None and counted.value > 0.0 and (counted.high or counted.value) <= (1.0 + BLURRED) * counted.value:
+        return counted.value
     level = evidence.levels.get("running")
     running = value_of(evidence, "effective_batch") if level is None else mean(level)
     return None if running is None else (running + mean(evidence.levels.get("waiting"))) * evidence.replicas
