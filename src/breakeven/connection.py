@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import socket
 from collections.abc import Mapping
-from http.client import HTTPConnection, HTTPResponse
+from http.client import HTTP_PORT, HTTPS_PORT, HTTPConnection, HTTPResponse
 from queue import Empty, SimpleQueue
 from threading import Thread
 from time import monotonic
@@ -61,6 +61,7 @@ class Connection:
         if scheme == "https":
             self._socket = self._secured(self._socket, host)  # takes the descriptor, and closes it where it fails
         request = HTTPConnection(host, port)
+        request.default_port = HTTPS_PORT if scheme == "https" else HTTP_PORT  # it is not in the Host header then
         request.sock = _Wire(self)
         request.request("GET", target, headers=dict(headers))
         self._response = request.getresponse()
@@ -73,12 +74,13 @@ class Connection:
         return left
 
     def _connected(self, host: str, port: int) -> socket.socket:
-        """A socket to the first of the host's addresses that takes it."""
+        """A socket to the first of the host's addresses that takes it; one that is silent leaves the others their part of the time."""
         failed: OSError = ConnectionError()
-        for family, kind, protocol, _, where in self._resolved(host, port):
+        found = self._resolved(host, port)
+        for place, (family, kind, protocol, _, where) in enumerate(found):
             one = socket.socket(family, kind, protocol)
             try:
-                one.settimeout(self._left_s())
+                one.settimeout(self._left_s() / (len(found) - place))
                 one.connect(where)
             except OSError as error:
                 one.close()

@@ -16,6 +16,7 @@ from breakeven.backtest_document import BACKTEST_SCHEMA, BacktestDocument
 from breakeven.calibrate_document import CALIBRATE_SCHEMA, CalibrateDocument
 from breakeven.catalog_document import CATALOG_SCHEMA, CatalogDocument
 from breakeven.observed_document import Observed
+from breakeven.probe_document import PROBE_SCHEMA, ProbeDocument
 from breakeven.profile_document import PROFILE_SCHEMA, ProfileDocument
 from breakeven.simulate_document import SIMULATION_SCHEMA, SimulationDocument
 from breakeven.spec.evidence import EVIDENCE_SCHEMA, Evidence
@@ -365,6 +366,7 @@ PUBLISHED: Mapping[str, tuple[str, type[Any]]] = {
     "backtest-1.schema.json": (BACKTEST_SCHEMA, BacktestDocument),
     "calibrate-1.schema.json": (CALIBRATE_SCHEMA, CalibrateDocument),
     "evidence-1.schema.json": (EVIDENCE_SCHEMA, Evidence),
+    "probe-1.schema.json": (PROBE_SCHEMA, ProbeDocument),
     "profile-1.schema.json": (PROFILE_SCHEMA, ProfileDocument),
     "simulation-1.schema.json": (SIMULATION_SCHEMA, SimulationDocument),
 }

@@ -22,8 +22,8 @@ MOST_BYTES = 32 * 2**20
 TIMEOUT_S = 10.0
 PIECE_BYTES = 2**16
 SCHEMES = ("http", "https")
-PAGES = ("/prometheus/metrics", "/metrics")
-"""What an address of a page of metrics ends in: the server's other pages lie beside it."""
+PAGES = ("/prometheus/metrics", "/v1/metrics", "/metrics", "/v1")
+"""What an address of a page of metrics, or of the API, ends in: the server's other pages lie beside it."""
 TEXT = "application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=1,*/*;q=0.1"
 """What a page of metrics is asked for as: the text format first, since servers round and rename least in it."""
 SAFE = "/%:!$&'()*+,;=~-._[]{}\""
@@ -107,14 +107,31 @@ def get(endpoint: Endpoint, path: str = "", *, most_bytes: int = MOST_BYTES, acc
     A status from 400 on is an error, but where ``any_status`` is asked for: an API says in its body what is wrong.
     """
     until = monotonic() + endpoint.timeout_s
-    asked = _asked(endpoint, path, accept)
-    answer = _once(asked, until, endpoint.timeout_s, most_bytes, any_status)
+    first = asked(endpoint, path, accept)
+    answer = _once(first, until, endpoint.timeout_s, most_bytes, any_status)
     if isinstance(answer, Asked):
         again = _once(answer, until, endpoint.timeout_s, most_bytes, any_status)
         if isinstance(again, Asked):
-            raise InputError("endpoint_redirects", target=asked.shown)
+            raise InputError("endpoint_redirects", target=first.shown)
         return again
     return answer
+
+
+def asked(endpoint: Endpoint, path: str = "", accept: str = TEXT) -> Asked:
+    """A request as it is to be sent: address and headers read, or refused in a line that shows nothing of them.
+
+    >>> asked(Endpoint(url="localhost:8000/v1/metrics?key=secret"), "/v1/models").target
+    '/v1/models?key=secret'
+    """
+    parts = _parts(endpoint.url)
+    if path:
+        base = parts.path.rstrip("/")
+        base = next((base.removesuffix(page) for page in PAGES if base.endswith(page)), base)
+        own, _, query = path.partition("?")
+        parts = parts._replace(path=f"{base}/{own.lstrip('/')}", query="&".join(filter(None, (parts.query, query))))
+    login = _login(parts)
+    ours = {"Accept": accept, "Accept-Encoding": "identity", "Connection": "close", "User-Agent": "breakeven"}
+    return _request(parts, {**login, **endpoint.headers, **ours}, secrets_of(endpoint))
 
 
 def _parts(url: str) -> SplitResult:
@@ -136,18 +153,6 @@ def _parts(url: str) -> SplitResult:
 
 def _shown(parts: SplitResult) -> str:
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
-
-
-def _asked(endpoint: Endpoint, path: str, accept: str) -> Asked:
-    parts = _parts(endpoint.url)
-    if path:
-        base = parts.path.rstrip("/")
-        base = next((base.removesuffix(page) for page in PAGES if base.endswith(page)), base)
-        own, _, query = path.partition("?")
-        parts = parts._replace(path=f"{base}/{own.lstrip('/')}", query="&".join(filter(None, (parts.query, query))))
-    login = _login(parts)
-    ours = {"Accept": accept, "Accept-Encoding": "identity", "Connection": "close", "User-Agent": "breakeven"}
-    return _request(parts, {**login, **endpoint.headers, **ours}, secrets_of(endpoint))
 
 
 def secrets_of(endpoint: Endpoint) -> tuple[str, ...]:

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 FOR_S, EVERY_S = 60.0, 2.0
 UNTOLD = ("error.no_model", "error.no_hardware", "error.no_hardware_read", "error.no_arrivals")
 """What a description may leave out, since the engine may tell it."""
-PINNED = {"batch": "1", "context": "1"}
-"""Stands in for a workload until one is measured."""
 
 
 def observe(
@@ -109,6 +107,7 @@ def evidence_of(timeline: Timeline, told: Told, targets: Sequence[Target] | str,
 def described(deployed: Mapping[str, Any]) -> Deployment | None:
     """The deployment as far as it is described, at a workload that stands in; None where too little of it is. Faults are said at once."""
     from breakeven import api
+    from breakeven.serving import PINNED
 
     flags = deployed["flags"]
     try:
@@ -125,6 +124,7 @@ def with_ledgers(evidence: Evidence, timeline: Timeline, targets: Sequence[Targe
     """The evidence with what the ledgers make of it, the deployment completed by what was observed; or why they could not."""
     from breakeven import api
     from breakeven.observation.cautions import said
+    from breakeven.serving import PINNED
 
     # The ledgers ask for batch and context alone, which are measured even where no request has ended yet.
     pinned = {**deployed["flags"], **PINNED}

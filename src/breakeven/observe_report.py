@@ -12,6 +12,7 @@ from breakeven.compose import Language
 from breakeven.messages import Message, say, text
 from breakeven.observe_document import ObserveDocument, ObservePart
 from breakeven.spec.evidence import Evidence, Said
+from breakeven.words import joined
 
 LONG_ENOUGH = 10.0
 """Latencies of a request that an observation is to last, for its edges to be a tenth."""
@@ -38,7 +39,7 @@ def _told(evidence: Evidence, language: Language) -> ObservePart:
     """What the engine says of itself; what it was asked and did not tell on request."""
     lines = words.told_lines(evidence.told, language)
     silent = words.silent_lines(evidence.told, language)
-    short = [words.joined(lines)] if lines else [say("observed.told_nothing", language)] if silent else []
+    short = [joined(lines)] if lines else [say("observed.told_nothing", language)] if silent else []
     return ObservePart(title=say("observed.part_told", language), lines=short, full=[*lines, *silent])
 
 
@@ -185,7 +186,8 @@ def _latencies(evidence: Evidence, language: Language) -> ObservePart:
 
 def _next(evidence: Evidence, language: Language) -> Iterator[tuple[str, str]]:
     """What would make this surer, then what it is for."""
-    observe = "breakeven observe" + (f" {evidence.target}" if evidence.source == "live" else " --prometheus URL")
+    servers = " ".join(one.partition(" ")[0] for one in evidence.target.split(", "))
+    observe = f"breakeven observe {servers if evidence.source == 'live' else '--prometheus URL'}"
     batch, longest = evidence.figures.get("effective_batch"), evidence.figures.get("e2e_s")
     if batch is None or not batch.value:
         yield say("observed.next_load", language), f"{observe} --for 60s"

@@ -144,11 +144,6 @@ def said_words(one: Said, language: str) -> str:
     return told if quantities is None else say("observed.untold", language, quantities=quantities, instead=told)
 
 
-def joined(lines: Sequence[str]) -> str:
-    """Short lines as one."""
-    return " · ".join(lines)
-
-
 def told_lines(told: Told, language: str) -> list[str]:
     """Each thing that the engine tells, and where."""
     values: dict[str, object] = {"model": told.model, "version": told.version, **told.settings, "kv_tokens": told.kv_tokens}

@@ -58,7 +58,8 @@ def with_observed(d: Deployment, evidence: Evidence | None) -> tuple[Deployment,
     tpot, told = point.tpot_s, _counted(d, evidence)
     if differs:
         told += (Message("warning.evidence_differs", {"settings": ", ".join(differs)}),)
-    if tpot is None or seen is None or differs or d.disaggregation is not None:
+    # Of a deployment that does not fit there is no time to be corrected: the model or the device is not the one that ran.
+    if tpot is None or seen is None or point.model_tpot_s is None or differs or d.disaggregation is not None:
         return replace(d, observed=point), told
     factor = _factor(seen, tpot)
     rows = _rows(d, seen, evidence, factor)

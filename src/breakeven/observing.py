@@ -2,15 +2,19 @@
 
 # No `from __future__ import annotations`: typer reads the annotations of a verb.
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated
 
 from breakeven.deployment_options import Deployed
+from breakeven.endpoint import address
 from breakeven.errors import InputError
 from breakeven.observe_options import headers, schedule
 from breakeven.verb import option
 
 Url = Annotated[str | None, option("--url", metavar="URL")]
 FOR, EVERY = "5s", "1s"
+ANOTHER = "error.page_other_engine"
+"""The engine that is asked about need not be the one that runs; where a page does not tell whose it is, it is taken to be."""
 
 
 def with_url(deployed: Deployed, url: str | None, for_: str | None, header: Sequence[str] | None) -> Deployed:
@@ -23,7 +27,13 @@ def with_url(deployed: Deployed, url: str | None, for_: str | None, header: Sequ
 
     for_s, every_s = schedule(for_ or FOR, EVERY)
     live.described(deployed)  # what is typed wrong is said before anybody waits
-    targets = live.targets_of((url,), headers=headers(header), engine=deployed["flags"].get("engine"))
-    with live_view.Progress(", ".join(one.source for one in targets), for_s, every_s) as seen:
-        evidence = live.observe((url,), for_s=for_s, every_s=every_s, headers=headers(header), heard=seen.heard)
+    sent, engine = headers(header), deployed["flags"].get("engine")
+    with live_view.Progress(address(url), for_s, every_s) as seen:
+        observe = partial(live.observe, url, for_s=for_s, every_s=every_s, headers=sent, heard=seen.heard)
+        try:
+            evidence = observe(engine=engine)
+        except InputError as error:
+            if error.message.key != ANOTHER:
+                raise
+            evidence = observe()
     return {**deployed, "evidence": evidence}

@@ -21,14 +21,14 @@ from breakeven.spec.deployment import Deployment
 from breakeven.spec.evidence import Evidence, Told
 
 ONCE_S = 0.1
-ARRIVALS = {"batch": "1", "context": "1"}
-"""Stands in for a workload: the grid is one of its own."""
+PINNED = {"batch": "1", "context": "1"}
+"""Stands in for a workload until one is measured; the grid of a load is one of its own."""
 
 
 def serving(server: Endpoint, stated: Stated, folders: Sequence[Path | str]) -> Serving:
     """What an engine tells of itself, and what was stated over it, as the deployment that is driven."""
     said = _told(server, stated.flags.get("engine"))
-    d, warnings = load(flags={**ARRIVALS, **stated.flags}, launch=stated.launch, evidence=_evidence(server, said), catalog_dirs=folders)
+    d, warnings = load(flags={**PINNED, **stated.flags}, launch=stated.launch, evidence=_evidence(server, said), catalog_dirs=folders)
     if d.engine.speculative is not None or said.speculative:
         raise InputError("drive_speculative", server=endpoint.address(server.url))
     return Serving(

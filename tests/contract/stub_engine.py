@@ -34,11 +34,14 @@ class Engine:
         self.waiting: list[Sequence] = []
         self.bodies: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
+        self.asked: list[str] = []
         self.steps = 0
         self.tokens = 0
         self.others = 0
         """Tokens a step that somebody else's requests take."""
         self.build = "b6100-0123abc"
+        self.closes = False
+        """Whether it closes the connection behind each answer, and says so."""
         self.says_it_drafts = False
         self.drafted = 0
         """Tokens that it drafts in a step."""
@@ -117,6 +120,7 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         engine = self.server.engine
+        engine.asked.append(self.path)
         if engine.fault == "status":
             self._answer(500, b'{"error":{"code":500}}', "application/json")
             return
@@ -130,6 +134,8 @@ class Handler(BaseHTTPRequestHandler):
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Transfer-Encoding", "chunked")
+        if engine.closes:
+            self.send_header("Connection", "close")
         self.end_headers()
         if engine.fault == "endless":
             for _ in range(3):

@@ -219,6 +219,14 @@ def test_blocks_become_shares_and_tokens() -> None:
     assert value(steps, "kv_usage") == pytest.approx((250 * 10 + 260 * 30 + 270 * 20) / 60 / 1000)  # over the time of the steps
 
 
+@pytest.mark.parametrize("value", ["NaN", "-Infinity", "9" * 400])
+def test_a_field_of_an_iteration_that_is_no_number_is_left_out_and_counted(value: str) -> None:
+    one = f'{{"iter": 1, "numActiveRequests": {value}, "kvCacheStats": {{"usedNumBlocks": {value}, "maxNumBlocks": 10}}}}'
+    found = read(f"[{one}]".encode(), "application/json")
+    assert found.not_numbers == 2 and [note.key for note in found.notes] == ["adapter.page_not_numbers"]
+    assert not by_quantity(found).keys() & {"running", "kv_used_blocks"} and by_quantity(found)["kv_total_blocks"][0].value == 10.0
+
+
 def test_iterations_are_told_once_and_added_up() -> None:
     from breakeven.exposition.page import added
 

@@ -69,6 +69,23 @@ def test_an_alias_asks_for_the_model_in_one_line(engine: Stub, capsys: pytest.Ca
     assert json.loads(capsys.readouterr().out)["observed"]["corrects"]
 
 
+def test_the_engine_that_is_named_is_that_of_a_page_which_does_not_tell(engine: Stub, capsys: pytest.CaptureFixture[str]) -> None:
+    """NIM's names have no prefix."""
+    engine.page = engine.page.replace("vllm:", "")
+    with serving(engine):
+        assert run(["advise", "--url", engine.url, "--engine", "vllm", "--for", "2s", "--json", *MACHINE]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["provenance"]["model"] == document["provenance"]["engine.version"] == "measured"
+    assert "/v1/models" in engine.asked and document["observed"]["corrects"]
+
+
+def test_another_engine_than_the_one_that_runs_may_be_asked_about(engine: Stub, capsys: pytest.CaptureFixture[str]) -> None:
+    with serving(engine):
+        assert run(["advise", "--url", engine.url, "--engine", "sglang", "--for", "2s", "--json", *MACHINE]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["deployment"]["engine"]["name"] == "sglang" and not document["observed"]["corrects"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -265,7 +265,9 @@ class TestEvidence:
         found = one(tmp_path, EVIDENCE | {"figures": figures})
         assert isinstance(found.measured, Reading) and (found.measured.width, found.measured.context_tokens) == (15.9, 640.0)
 
-    @pytest.mark.parametrize("changes", [{"figures": {}}, {"figures": 3}, {"told": None}, {"seconds": "long"}])
+    @pytest.mark.parametrize(
+        "changes", [{"figures": {}}, {"figures": 3}, {"told": None}, {"seconds": "long"}, {"seconds": -1.0}, {"of_tomorrow": 1}]
+    )
     def test_what_is_no_evidence_says_why(self, tmp_path: Path, changes: dict[str, Any]) -> None:
         assert why(one(tmp_path, EVIDENCE | changes))
 

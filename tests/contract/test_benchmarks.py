@@ -161,3 +161,20 @@ def test_any_value_in_any_place_is_a_calibration_or_one_line(data: st.DataObject
         assert "\n" not in str(error)
     else:
         assert found.document.made.rows >= 1
+
+
+class Counted(str):
+    """A text that knows how much of it was looked through for lines."""
+
+    looked = 0
+
+    def count(self, sign: str, *ends: int) -> int:  # type: ignore[override]
+        Counted.looked += ends[1] - ends[0]
+        return super().count(sign, *ends)
+
+
+def test_the_line_of_each_object_is_found_from_the_one_before() -> None:
+    written = Counted("".join(f'{{"a": 1,\n "b": {n}}}\n\n' for n in range(500)))
+    found = list(records_of(written, "f"))
+    assert [one.where for one in found] == [f"f:{1 + 3 * n}" for n in range(500)]
+    assert Counted.looked <= len(written)

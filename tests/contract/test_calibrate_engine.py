@@ -103,11 +103,22 @@ class TestAsking:
         assert code == 0, err
         assert "--device-memory 24000000000" in json.loads(out)["command"]
 
-    @pytest.mark.parametrize("option", ["--allow-load", "--concurrency-grid=1", "--seconds=5", "--engine-version=1"])
+    @pytest.mark.parametrize(
+        "option", ["--allow-load", "--concurrency-grid=1", "--seconds=5", "--engine-version=1", "--header=A=B", "--model-name=m"]
+    )
     def test_an_option_of_a_load_without_an_engine_is_refused(self, capsys: pytest.CaptureFixture[str], option: str) -> None:
         with pytest.raises(SystemExit) as stopped:
             main(["calibrate", "rows.csv", option])
         assert stopped.value.code == 2 and option.partition("=")[0] in capsys.readouterr().err
+        with pytest.raises(SystemExit) as stopped:
+            main(["calibrate", "--probe", option])
+        assert stopped.value.code == 2 and option.partition("=")[0] in capsys.readouterr().err
+
+    def test_a_file_that_has_no_folder_is_refused_before_anything_is_sent(
+        self, capsys: pytest.CaptureFixture[str], stub: Stub, folder: Path
+    ) -> None:
+        code, _, err = ran(capsys, stub, folder, "--allow-load", "--out", folder / "gone" / "own.toml")
+        assert code == 2 and "gone" in err and stub.engine.bodies == []
 
     @pytest.mark.parametrize(("option", "said"), [("0", "--concurrency-grid"), ("1,x", "--concurrency-grid"), ("5000", "at most 1024")])
     def test_a_grid_that_is_none_is_refused(
@@ -145,6 +156,7 @@ class TestOnAServer:
         assert (
             read.sent.load_before is not None and read.made.date and read.made.command.startswith(f"breakeven calibrate --url {stub.url}")
         )
+        assert read.made.command.endswith("--concurrency-grid 1,2 --context-grid 64 --requests 2")
         assert [curve.version for curve in read.curves] == ["b6100"]
 
     def test_a_version_that_the_engine_does_not_tell_is_none_and_lets_nothing_expire(
@@ -337,6 +349,12 @@ class TestRecovery:
         by_batch = {(one.batch, round(one.context_tokens, -2)): dict(one.ratios) for one in found.driven.verification}
         alone = by_batch[(1.0, 100.0)]
         assert all(ratio is not None and 1.0 <= ratio < k + 1 for k, ratio in alone.items())
+        curve = next(curve for curve in found.document.curves if round(curve.context_tokens, -2) == 100.0)
+        steps = dict(zip(curve.rows, curve.step_s, strict=True))
+        for k in (1, 3):
+            assert alone[k] == pytest.approx(steps[k + 1.0] / steps[1.0], rel=0.05), (
+                "the step of k + 1 rows; wider ones read one cache for all of them"
+            )
         assert by_batch[(8.0, 100.0)][3] is None, "32 rows are beyond the widest step that was measured"
         rising = [ratio for ratio in alone.values() if ratio is not None]
         assert rising == sorted(rising)

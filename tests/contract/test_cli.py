@@ -295,6 +295,13 @@ def test_no_colour_where_none_is_wanted_even_at_a_terminal(environment: dict[str
     assert not wants_colour(True)
 
 
+def test_what_a_version_of_a_schema_gained_is_asked_of_no_document_of_that_version() -> None:
+    gained = {"advice-1.schema.json": ("Document", "observed"), "calibrate-1.schema.json": ("CalibrateDocument", "notes")}
+    for name, (document, key) in gained.items():
+        told = json_schema(name)["$defs"][document]
+        assert key in told["properties"] and key not in told["required"]
+
+
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_the_published_schemas_are_what_the_code_gives(root: Path, name: str) -> None:
     assert (root / "docs/reference" / name).read_text(encoding="utf-8") == json_renderer.render(json_schema(name))

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from breakeven.endpoint import Endpoint
 from breakeven.observation import told
 from breakeven.observation.devices import Found, of_amd, of_labels, of_nvidia, read_devices
 from breakeven.observation.page import read
+from breakeven.observation.timeline import Timeline
 from breakeven.spec.evidence import Told
 
 H100S = "NVIDIA H100 80GB HBM3, 81559, 74012\n" * 8
@@ -37,6 +39,15 @@ def named(found: Found) -> Told:
 def test_the_drivers_name_is_the_catalogues_device(written: str, device: str) -> None:
     found = named(of_nvidia(written))
     assert (found.device, found.devices, found.sources["device"]) == (device, 1, "nvidia-smi")
+
+
+@pytest.mark.parametrize(("used", "device"), [("74012", "h100-sxm"), ("612", ""), ("[N/A]", "")])
+def test_a_device_that_holds_nothing_is_not_the_one_behind_a_tunnel(used: str, device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What listens at localhost may be forwarded to another machine."""
+    monkeypatch.setattr(told, "read_devices", lambda: of_nvidia(f"NVIDIA H100 80GB HBM3, 81559, {used}\n"))
+    timeline = Timeline(engine="another", series=(), start_s=0.0, end_s=0.0, readings=0, every_s=1.0)
+    found = told.tell(Endpoint(url="http://localhost:8000"), timeline)
+    assert found.device == device and ("nvidia-smi" in found.silent) is (device == "")
 
 
 def test_of_several_devices_it_is_not_told_how_many_serve() -> None:

@@ -13,12 +13,14 @@ from stub_engine import Engine, serving
 from breakeven import driving
 from breakeven.driving import client
 from breakeven.driving.dialect import Ask
-from breakeven.driving.grid import Bounds, Room, plan
+from breakeven.driving.grid import PROMPTS, Bounds, Room, plan
 from breakeven.driving.load import prompt_ids
+from breakeven.driving.outcome import Chunk, Driven, Request
 from breakeven.driving.steps import stepped
 from breakeven.driving.tour import tour
 from breakeven.endpoint import Endpoint
 from breakeven.errors import InputError
+from breakeven.messages import text
 
 LLAMA = driving.dialect_of("llamacpp")
 SMALL = driving.Load(concurrency=2, prompt_tokens=16, output_tokens=6, requests=4, seconds=20.0)
@@ -64,6 +66,18 @@ class TestWhatIsSent:
         assert stub.engine.headers[0]["Authorization"].startswith("Basic ") and stub.engine.headers[0]["X-Key"] == "s3cret"
         assert "s3cret" not in repr(found) and "s3cret" not in repr(server)
 
+    @pytest.mark.parametrize("beside", ["", "/metrics", "/prometheus/metrics", "/v1", "/v1/metrics"])
+    def test_the_address_is_that_of_any_of_its_pages_and_its_query_goes_with_it(self, beside: str) -> None:
+        with serving(Engine(quick)) as stub:
+            found = driving.run(Endpoint(url=f"{stub.url}{beside}?key=s3cret"), LLAMA, SMALL)
+        assert [one.end for one in found.requests] == ["done"] * 4
+        assert {*stub.engine.asked} == {"/completion?key=s3cret"}
+
+    def test_a_header_that_cannot_be_sent_is_refused_without_being_shown(self) -> None:
+        with pytest.raises(InputError) as caught:
+            driving.run(Endpoint(url="http://127.0.0.1:9", headers={"X-Key": "s3cret\nmore"}), LLAMA, SMALL)
+        assert "X-Key" in str(caught.value) and "s3cret" not in str(caught.value)
+
 
 class TestWhatComesBack:
     def test_steps_are_the_gaps_while_all_streams_decode(self) -> None:
@@ -78,6 +92,17 @@ class TestWhatComesBack:
         with serving(Engine(quick, slots=1)) as stub:
             found = driving.run(Endpoint(url=stub.url), LLAMA, replace(SMALL, requests=2))
         assert stepped(found, 2) is None
+
+    def test_steps_before_the_last_stream_began_are_not_of_all_streams(self) -> None:
+        def stream(number: int, begun: float, each: float, count: int) -> Request:
+            chunks = tuple(Chunk(at_s=begun + each * at, tokens=1) for at in range(count))
+            known = {"number": number, "client": number, "prompt_tokens": 10, "asked_tokens": count, "sent_s": 0.0, "end": "done"}
+            return Request(**known, ended_s=chunks[-1].at_s, chunks=chunks)  # type: ignore[arg-type]
+
+        alone, both = stream(0, 0.0, 0.01, 100), stream(1, 1.0, 0.02, 20)
+        first = replace(alone, chunks=(*alone.chunks, *(Chunk(at_s=1.0 + 0.02 * at, tokens=1) for at in range(1, 20))))
+        step = stepped(Driven(requests=(first, both), start_unix_s=0.0, seconds=2.0, ended="all_sent"), 2)
+        assert step is not None and step.low_s == pytest.approx(0.02) and step.high_s == pytest.approx(0.02)
 
     def test_a_text_dialect_takes_the_count_of_the_usage(self) -> None:
         read = driving.dialect_of("tgi").read
@@ -95,8 +120,10 @@ class TestBounds:
             driving.run(Endpoint(url=stub.url), LLAMA, replace(SMALL, concurrency=4, requests=7))
             assert len(stub.engine.bodies) == 7
 
-    def test_seconds_end_streams_under_way(self) -> None:
+    @pytest.mark.parametrize("closes", [False, True])
+    def test_seconds_end_streams_under_way(self, closes: bool) -> None:
         with serving(Engine(lambda b, c: 0.05)) as stub:
+            stub.engine.closes = closes
             before = time.perf_counter()
             found = driving.run(Endpoint(url=stub.url), LLAMA, replace(SMALL, output_tokens=1000, requests=100, seconds=0.6))
         assert time.perf_counter() - before < 4.0
@@ -164,11 +191,20 @@ class TestPlans:
     def test_more_tokens_than_allowed_are_refused_before_anything_is_sent(self) -> None:
         with pytest.raises(InputError, match="--tokens"):
             plan((1, 2), (64,), (), self.ROOM, Bounds(tokens=100))
+        whole = plan((1, 2), (64,), (), self.ROOM, Bounds())
+        with pytest.raises(InputError, match="--tokens"):
+            plan((1, 2), (64,), (), self.ROOM, Bounds(tokens=whole.input_tokens + whole.output_tokens - 1))
+        assert plan((1, 2), (64,), (), self.ROOM, Bounds(tokens=whole.input_tokens + whole.output_tokens)).visits == whole.visits
 
     def test_requests_bound_the_rounds_and_have_to_be_enough_for_one(self) -> None:
         assert plan((1, 2), (64,), (), self.ROOM, Bounds(requests=2)).requests == 2 + 1 + 2
         with pytest.raises(InputError, match="widest point has 4"):
             plan((4,), (64,), (), self.ROOM, Bounds(requests=3))
+
+    def test_the_guide_says_what_the_default_grid_would_send_to_an_engine_of_256_sequences(self, root: Path) -> None:
+        wanted = plan((), (), PROMPTS, Room(sequences=256, tokens=40_960, step_tokens=8192), Bounds())
+        refused = InputError("drive_refused", server="http://localhost:8000", **wanted.counted)
+        assert f"# breakeven: {text(refused.message)}\n" in (root / "docs/guide/calibrate.md").read_text(encoding="utf-8")
 
     def test_what_a_plan_says_that_it_sends_is_what_it_sends(self) -> None:
         wanted = plan((1, 2), (64,), (16,), self.ROOM, Bounds(requests=4))

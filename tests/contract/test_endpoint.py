@@ -14,7 +14,7 @@ from collections.abc import Callable
 import pytest
 from hostile_server import CERTIFICATE, TEXT, Handler, endless, free_port, in_turn, serving, slowly, status, whole
 
-from breakeven import endpoint
+from breakeven import connection, endpoint
 from breakeven.endpoint import Endpoint, address, get
 from breakeven.errors import BreakevenError, InputError, UnreachableError
 from breakeven.messages import LANGUAGES, text
@@ -29,7 +29,8 @@ def said(call: Callable[[], object], kind: type[BreakevenError] = InputError) ->
     lines = [text(caught.value.message, language) for language in LANGUAGES]
     for line in lines:
         assert line and "\n" not in line and "Error" not in line and SECRET not in line
-    assert SECRET not in repr(caught.value) and caught.value.__cause__ is None and caught.value.__suppress_context__ is not None
+    assert SECRET not in repr(caught.value) and caught.value.__cause__ is None
+    assert caught.value.__suppress_context__ or caught.value.__context__ is None, "a traceback would show what was sent"
     return lines[0]
 
 
@@ -63,6 +64,8 @@ def test_no_proxy_of_the_environment_is_asked(monkeypatch: pytest.MonkeyPatch) -
         ("/metrics", "", "/metrics"),
         ("/metrics?key=1", "", "/metrics?key=1"),
         ("/metrics", "/v1/models", "/v1/models"),
+        ("/v1/metrics", "/v1/models", "/v1/models"),
+        ("/team/v1", "/metrics", "/team/metrics"),
         ("/metrics/", "v1/models", "/v1/models"),
         ("/team/vllm/metrics?key=1", "/v1/models", "/team/vllm/v1/models?key=1"),
         ("/prometheus/metrics", "/version", "/version"),
@@ -76,6 +79,43 @@ def test_a_path_lies_beside_the_page_and_keeps_the_query(given: str, path: str, 
     with serving({asked.partition("?")[0]: whole("")}) as server:
         get(Endpoint(url=server.url + given), path)
     assert server.asked == [asked]
+
+
+@pytest.mark.parametrize(
+    ("url", "host"),
+    [
+        ("https://engine.example", "engine.example"),
+        ("http://engine.example", "engine.example"),
+        ("https://e.net:8443", "e.net:8443"),
+    ],
+)
+def test_the_port_that_a_scheme_has_anyway_is_not_in_the_host_header(url: str, host: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    ours, theirs = socket.socketpair()
+    monkeypatch.setattr(connection.Connection, "_connected", lambda self, host, port: ours)
+    monkeypatch.setattr(connection.Connection, "_secured", lambda self, plain, host: plain)
+    with theirs:
+        said(lambda: get(Endpoint(url=url, timeout_s=0.2)), UnreachableError)
+        assert f"\r\nHost: {host}\r\n".encode() in theirs.recv(4096)
+
+
+def test_an_address_that_is_silent_leaves_the_next_one_its_part_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name with an address of IPv6 that leads nowhere."""
+    real = connection.Connection._resolved
+    waited: list[float | None] = []
+
+    class Silent(socket.socket):
+        def connect(self, where: object) -> None:
+            waited.append(self.gettimeout())
+            if len(waited) == 1:
+                raise TimeoutError
+            super().connect(where)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(connection.Connection, "_resolved", lambda self, host, port: real(self, host, port) * 2)
+    monkeypatch.setattr(connection.socket, "socket", Silent)
+    with serving({"/metrics": whole("up 1\n")}) as server:
+        assert get(Endpoint(url=f"{server.url}/metrics", timeout_s=8.0)).status == 200
+    assert waited[0] is not None and waited[1] is not None
+    assert 3.0 < waited[0] <= 4.0 < waited[1] <= 8.0
 
 
 def test_slow_bytes_do_not_hold_it_beyond_its_time() -> None:

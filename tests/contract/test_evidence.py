@@ -247,6 +247,18 @@ class TestItsLayer:
         _, warnings = be.load(evidence=observation(told), flags={"hardware": "h100-sxm:4", "tp": 1})
         assert "warning.evidence_replicas" in keys(warnings)
 
+    @pytest.mark.parametrize(("model", "replicas", "batch"), [("llama-3.1-8b", 4, 12.0), ("qwen3-30b-a3b", 1, 48.0)])
+    def test_ranks_of_a_dense_model_are_replicas_and_those_of_experts_are_one(self, model: str, replicas: int, batch: float) -> None:
+        told = replace(TOLD, model="", kv_tokens=100_000, devices=None, settings={**TOLD.settings, "data_parallel_size": 4})
+        seen = {**MEASURED, "effective_batch": 48.0, "request_rate_per_s": 16.0, "output_tokens_per_s": 4480.0}
+        d, warnings = be.load(flags={"model": model}, evidence=observation(told, seen, ranks=4))
+        assert (d.engine.data_parallel_size, d.hardware.count, d.replicas, warnings) == (4, 4, replicas, ())
+        assert d.observed is not None and d.observed.corrects and d.observed.effective_batch == batch
+        assert float(be.evaluate(d).batch) == pytest.approx(batch, rel=0.1)
+        seen = {name: value for name, value in seen.items() if name != "request_rate_per_s"}
+        d, _ = be.load(flags={"model": model}, evidence=observation(told, {**seen, "batch_in_step": 48.0}, ranks=4))
+        assert d.workload.batch == batch and d.provenance["workload.batch"] == "measured"
+
     def test_the_label_of_a_context_parallel_engine_is_one_devices_part_of_the_pool(self) -> None:
         """Trap 28: cache_config_info is local, and the pool so many times as large (vLLM pull request 40895)."""
         told = replace(TOLD, model="deepseek-ai/DeepSeek-V3", settings={"block_size": 64}, kv_tokens=100_032, device="h200-sxm", devices=8)
@@ -291,6 +303,14 @@ class TestItsFaces:
             flat = " ".join(page.split())
             assert "batch 12" in flat and "10.5 ms" in flat and "MBU 48" in flat and "8.76 ms" in flat
         jsonschema.validate(json.loads(as_json.render(document)), json_schema())
+
+    @pytest.mark.parametrize("language", ["en", "zh"])
+    def test_a_model_that_does_not_fit_where_it_ran_is_told_so_and_corrects_nothing(self, language: str) -> None:
+        d, warnings = be.load(flags={"model": "llama-3.1-70b"}, evidence=observation(replace(TOLD, model="", kv_tokens=None)))
+        assert d.observed is not None and not d.observed.corrects and d.observed.model_tpot_s is None
+        found = be.advise(d, warnings=warnings, draws=16)
+        assert not found.ledgers.memory.fits
+        assert "10.5 ms" in terminal.render(compose(found, "zh" if language == "zh" else "en"))
 
     def test_without_an_observation_nothing_is_said_of_one(self) -> None:
         flags = {"model": "llama-3.1-8b", "hardware": "h100-sxm", "input": 100, "output": 100, "batch": 2}

@@ -57,6 +57,19 @@ def test_what_the_server_repeats_after_the_last_scrape_is_no_reading() -> None:
     assert timeline.readings == 240
 
 
+@pytest.mark.parametrize("step", [0.7, 7.001, 15.001])
+def test_readings_are_dated_by_their_scrapes_at_any_step(step: float) -> None:
+    """A multiple of 0.7 is none in binary; a server answers in whole milliseconds."""
+    kept = engine(start=BASE + 3.7, end=BASE + 1200, stale=False)
+    timeline = read(Stub(kept), end=BASE + 1800, step=step)
+    assert set(one(timeline, "running").times) <= set(kept[0].times) and timeline.end_s == kept[0].times[-1]
+
+
+def test_scrapes_a_little_late_are_those_of_the_usual_interval() -> None:
+    assert read(Stub(at(every=15.001))).every_s == 15.0
+    assert read(Stub(at(every=17.0))).every_s == 17.0
+
+
 def test_without_times_of_scrapes_that_is_said() -> None:
     timeline = read(Stub(engine(start=BASE, end=BASE + 3600, stale=False), no_stamps=True), end=BASE + 7200)
     assert keys(timeline) == ["history.no_stamps"]

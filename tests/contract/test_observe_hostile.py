@@ -279,6 +279,21 @@ def test_counters_that_are_no_numbers_are_no_samples() -> None:
     assert any("NaN" in note for note in notes(timeline))
 
 
+def test_what_is_wrong_with_the_program_is_no_result_of_what_was_read_until_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    readings: list[int] = []
+
+    def breaks(found: object, further: object) -> object:
+        readings.append(1)
+        if len(readings) == 2:
+            raise ZeroDivisionError("a fault of ours")
+        return further
+
+    monkeypatch.setattr(window.pages, "added", breaks)
+    monkeypatch.setattr("threading.excepthook", lambda told: None)
+    with serving({"/metrics": whole(vllm(100))}) as server, pytest.raises(ZeroDivisionError, match="a fault of ours"):
+        read(f"{server.url}/metrics")
+
+
 def test_a_series_that_stands_twice_counts_once() -> None:
     again = 'vllm:generation_tokens_total{engine="0",model_name="m"} 7777\n'
     with serving({"/metrics": whole(vllm(100, more=again))}) as server:
@@ -364,6 +379,8 @@ def test_the_sliding_end_of_a_record_is_its_last_seconds() -> None:
         (["http://h", "--header", "Authorization=NOT_SET_ANYWHERE"], "the environment variable NOT_SET_ANYWHERE is not set"),
         (["http://h", "--out", "/no/such/folder/x.json"], "its folder is not there"),
         (["http://h", "http://h"], "named twice"),
+        (["h:80", "http://H/"], "named twice"),
+        (["http://h/metrics?key=1", "h/metrics?key=1"], "named twice"),
         (["http://h", "--evidence", "x.json"], "URL and --evidence are both given"),
         (["ftp://h"], "only http and https"),
         (["http://h", "--model", "llama-3.1-8b", "--hardware", "h1000"], "h1000"),

@@ -139,6 +139,12 @@ def page_of(name: str) -> Timeline:
     return from_nothing(pages.read(path.read_bytes(), "application/json" if path.suffix == ".json" else "text/plain"))
 
 
+def test_the_command_to_observe_again_names_every_replica_as_it_is_typed() -> None:
+    found = replace(of(made("output_tokens", [0.0, 1.0])), target="http://a:8000/metrics, http://b:8000/metrics (2)")
+    [(_, command)] = observe_report.compose(found).next_steps
+    assert command == "breakeven observe http://a:8000/metrics http://b:8000/metrics --for 60s"
+
+
 class TestEveryEngine:
     @pytest.mark.parametrize("path", PAGES, ids=lambda path: f"{path.parent.name}/{path.name}")
     def test_a_page_of_it_is_told_in_both_languages_and_kept(self, path: Path) -> None:
@@ -168,6 +174,13 @@ class TestEveryEngine:
         assert found.figures["batch_in_step"].value == pytest.approx(counts["busy_sequence_steps"] / counts["steps"])
         assert found.figures["tokens_per_round"].value == pytest.approx(1 + counts["accepted_tokens"] / counts["busy_sequence_steps"])
         assert found.figures["output_tokens_per_s"].how == "observed.how_rate_at_end"
+
+    def test_a_time_per_token_that_holds_the_prompt_is_a_latency_and_no_tpot(self) -> None:
+        found = evidence(page_of("tgi/3.txt"))
+        assert found.latencies["tpot"].sense == "tpot_includes_prefill" and "tpot_s" not in found.figures
+        assert found.figures["step_s"].how == "observed.how_step_timed"
+        assert not any("tpot" in one.how for some in found.estimators.values() for one in some)
+        assert not any(one.key.startswith("observed.check_tokens") for one in found.checks)
 
     def test_prompts_from_a_cache_that_is_not_told_are_not_taken_for_none(self) -> None:
         found = evidence(page_of("llamacpp/2024.txt"))
@@ -349,6 +362,16 @@ class TestLedgers:
         assert found.figures["batch_in_step"].value == pytest.approx(4.0, rel=1e-3)
         weights, cache = (8_030_261_248 - 525_336_576) * 2.0, 4 * found.figures["context_tokens"].value * 131_072
         assert found.figures["bytes_per_step"].value == pytest.approx(weights + cache, rel=1e-3)
+
+    def test_two_ranks_of_a_dense_model_use_their_devices_as_one_of_them_would(self) -> None:
+        one = self.eight()
+        two = tuple(replace(each, rank=rank) for rank in ("0", "1") for each in one.series)
+        engine = api.engine("vllm", data_parallel_size=2)
+        alone = evidence(one, self.deployment())
+        both = evidence(replace(one, series=two), replace(self.deployment(), engine=engine, hardware=api.hardware("h100-sxm", 2)))
+        assert both.ranks == 2 and both.figures["batch_in_step"].value == pytest.approx(16.0, rel=1e-3)
+        for name in ("mbu", "mfu", "kv_share", "bytes_per_step", "predicted_step_s", "mfu_with_prompts"):
+            assert both.figures[name].value == pytest.approx(alone.figures[name].value, rel=1e-6), name
 
     def test_without_a_deployment_they_are_absent_and_what_to_give_is_said(self, shared: Path) -> None:
         found = evidence(observed(shared, VLLM))

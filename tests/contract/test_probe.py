@@ -9,11 +9,13 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import jsonschema
 import numpy as np
 import pytest
 
 from breakeven import api, catalog, live, probe_report
 from breakeven.cli import run as typed
+from breakeven.document import json_schema
 from breakeven.errors import InputError
 from breakeven.live import Probe
 from breakeven.origin.device_entry import parse_device
@@ -188,7 +190,9 @@ class TestReport:
         document = probe_report.compose(run(), "2026-11-30", language, written=Path("folder/here.toml"))
         page = terminal.render(document, verbose=True)
         assert "100 GB/s" in page and "--catalog folder --hardware here" in page
-        assert json.loads(json_renderer.render(document))["schema"] == "breakeven.probe/1"
+        written = json.loads(json_renderer.render(document))
+        jsonschema.Draft202012Validator(json_schema("probe-1.schema.json")).validate(written)
+        assert written["schema"] == "breakeven.probe/1"
 
 
 class Tensor(np.ndarray):

@@ -64,6 +64,11 @@ def test_a_slot_that_reads_its_prompt_tells_nothing_yet() -> None:
     assert slots.held([{"is_processing": True, "n_prompt_tokens": 120, "next_token": [{"n_decoded": 0}]}]) == 0
 
 
+def test_a_slot_that_waits_for_a_request_holds_the_last_one_s_tokens_and_is_not_counted() -> None:
+    works = {"is_processing": True, "n_prompt_tokens": 120, "next_token": [{"n_decoded": 5}]}
+    assert slots.held([works, {**works, "is_processing": False, "n_prompt_tokens": 900}]) == 120
+
+
 def test_an_engine_that_ended_no_request_meanwhile_stands_at_its_measured_batch() -> None:
     found = evidence("vllm", "0.32")
     rate = replace(found.figures["request_rate_per_s"], value=0.0)

@@ -66,7 +66,10 @@ class TestVllm:
 
     def test_of_several_ranks_the_smallest_cache_is_told(self) -> None:
         ranks = [{"engine": str(rank), "num_gpu_blocks": str(1000 + rank), "block_size": "16"} for rank in (2, 0, 1)]
-        assert told_by("vllm", {}, *ranks).kv_tokens == 16_000
+        found = told_by("vllm", {}, *ranks)
+        assert found.kv_tokens == 16_000
+        assert found.settings["data_parallel_size"] == 3 and found.sources["data_parallel_size"] == "cache_config_info"
+        assert "data_parallel_size" not in told_by("vllm", {}, ranks[0]).settings
 
     def test_its_development_mode_tells_everything(self) -> None:
         config = {

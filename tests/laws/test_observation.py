@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from synthetic_engine import Engine, Request, Watch, run
 
 from breakeven.adapter import Alias
-from breakeven.messages import Message
+from breakeven.exposition.page import read
 from breakeven.observation import gauges, histograms, increases
 from breakeven.observation.quantities import Quantities
 from breakeven.observation.summary import summarised
@@ -116,8 +116,9 @@ def test_a_counter_that_appears_late_has_risen_from_nothing_and_is_said() -> Non
 def test_a_counter_that_was_no_number_at_first_is_not_taken_to_begin_at_nothing() -> None:
     late = counter([700.0, 709.0], start=2.0)
     made = timeline(counter([100.0, 101.0, 102.0, 103.0], quantity="prompt_tokens"), late)
-    noted = replace(made, notes=(Message("adapter.page_not_numbers", {"count": 2, "quantities": "output_tokens"}),))
-    assert evidence(noted).counts["output_tokens"] == 9.0
+    said = read(b"vllm:generation_tokens_total NaN\nvllm:prompt_tokens_total 100\n").notes
+    assert evidence(replace(made, notes=said)).counts["output_tokens"] == 9.0
+    assert evidence(made).counts["output_tokens"] == 709.0
 
 
 def test_what_a_server_counted_before_it_was_first_read_is_not_of_the_window() -> None:
@@ -250,3 +251,21 @@ def test_a_long_observation_has_windows_that_add_up_to_it() -> None:
     mean = np.mean(found.windows.running)
     assert mean == pytest.approx(found.figures["effective_batch"].value, rel=1e-6)
     assert evidence(run(Engine(), load(3), 60.0).timeline()).windows is None
+
+
+def spread(values: list[float], apart: float, part: str = "") -> Series:
+    made = counter(values, quantity="itl" if part else "output_tokens")
+    return replace(made, times=made.times * apart, part=part)
+
+
+def test_readings_too_far_apart_for_a_window_of_four_make_none() -> None:
+    """A quarter of an hour read every five minutes."""
+    some = (spread([0.0, 10.0, 20.0, 30.0], 300.0), spread([0.0, 1.0, 2.0, 3.0], 300.0, "sum"))
+    found = evidence(replace(timeline(*some), every_s=300.0))
+    assert found.windows is None and found.seconds == 900.0
+
+
+def test_two_readings_with_a_restart_between_them_were_of_no_time_at_all() -> None:
+    some = (spread([100.0, 10.0], 700.0), spread([50.0, 1.0], 700.0, "sum"), spread([50.0, 1.0], 700.0, "count"))
+    found = evidence(replace(timeline(*some), every_s=15.0))
+    assert found.seconds == 0.0 and found.windows is not None and set(found.windows.observed) == {0.0}

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
+from observations import MEASURED, TOLD, observation
 
 import breakeven as be
 from breakeven.adaptation import shipped_scales
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "contract"))
-from observations import MEASURED, TOLD, observation
 
 
 def tpot(d: be.Deployment) -> float:

@@ -9,16 +9,10 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
+from cpu_accuracy.engines import VLLM_ENVIRONMENT
 from live.server import Server, free_port, running
 
 Start = Callable[..., AbstractContextManager[Server]]
-VLLM_ENVIRONMENT = {
-    "HF_HUB_OFFLINE": "1",
-    "VLLM_NO_USAGE_STATS": "1",
-    "VLLM_CPU_KVCACHE_SPACE": "1",
-    "VLLM_CPU_OMP_THREADS_BIND": "0-1",
-    "VLLM_CPU_NUM_OF_RESERVED_CPU": "0",
-}
 VLLM_STARTS_WITHIN_S = 300.0
 ONE_THREAD = ("--threads", "1")
 """llama.cpp's threads wait for each other in every layer, for seconds where another program has one of the cores."""

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from live.server import Server, free_port, running
 
-SLOTS, LENGTH = 12, 2048
+SLOTS, LENGTH = 8, 2048
 VLLM_ENVIRONMENT = {
     "HF_HUB_OFFLINE": "1",
     "VLLM_NO_USAGE_STATS": "1",
@@ -63,7 +63,7 @@ def _llama(held: dict[str, str], model: Path, kind: str, threads: int) -> Case:
 
 
 def _vllm(held: dict[str, str]) -> Case:
-    size = ("--max-num-seqs", "16", "--max-model-len", str(LENGTH), "--dtype", "bfloat16", "--enforce-eager")
+    size = ("--max-num-seqs", f"{SLOTS}", "--max-model-len", str(LENGTH), "--dtype", "bfloat16", "--enforce-eager")
     return Case(
         name="vllm-bf16",
         title="vLLM on the CPU, eager, SmolLM2-135M bf16",

@@ -54,6 +54,7 @@ def running(
             stdout=out,
             stderr=subprocess.STDOUT,
             start_new_session=True,
+            preexec_fn=_ends_with_its_parent,  # noqa: PLW1509  # one call of a library that is loaded before
             env={**os.environ, **(env or {})},
         )
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from time import time_ns
 
 from breakeven import streams
@@ -13,7 +13,7 @@ from breakeven.calibration.counted import DRAFTED, counts, rose, used_by_others
 from breakeven.calibration.driven_rows import rows_of
 from breakeven.calibration.points import points_of
 from breakeven.calibration.verification import Verified, verified
-from breakeven.driving.grid import Plan
+from breakeven.driving.grid import Bounds, Plan
 from breakeven.driving.outcome import Request
 from breakeven.driving.serving import Serving
 from breakeven.driving.tour import Progress, Tour, tour
@@ -70,9 +70,10 @@ def _command(found: Serving, plan: Plan) -> tuple[str, ...]:
         ",".join(map(str, dict.fromkeys(each)))
         for each in zip(*((v.concurrency, v.context) for v in plan.visits if not v.alone), strict=True)
     )
-    d = found.deployment
-    memory = {"--device-memory": f"{d.hardware.device.memory_bytes:.0f}"} if "hardware.device.memory_bytes" in d.provenance else {}
-    stated = {"--model": d.model.name, "--hardware": d.hardware.device.name, **memory, "--engine": d.engine.name}
+    d, devices = found.deployment, found.deployment.hardware
+    hardware = f"{devices.device.name}:{devices.count}" if devices.count > 1 else devices.device.name
+    memory = {"--device-memory": f"{devices.device.memory_bytes:.0f}"} if "hardware.device.memory_bytes" in d.provenance else {}
+    stated = {"--model": d.model.name, "--hardware": hardware, **memory, "--engine": d.engine.name}
     grid = {
         "--concurrency-grid": ",".join(sorted(widths.split(","), key=int)),
         "--context-grid": ",".join(sorted(contexts.split(","), key=int)),
@@ -83,8 +84,14 @@ def _command(found: Serving, plan: Plan) -> tuple[str, ...]:
         "--url",
         found.address,
         "--allow-load",
-        *(word for pair in {**stated, **grid}.items() for word in pair),
+        *(word for pair in {**stated, **grid, **_bounds(plan.bounds)}.items() for word in pair),
     )
+
+
+def _bounds(bounds: Bounds) -> dict[str, str]:
+    """Options of the bounds that were not left as they are."""
+    usual, given = asdict(Bounds()), asdict(bounds)
+    return {f"--{name.replace('_', '-')}": str(value) for name, value in given.items() if value != usual[name]}
 
 
 def calibrated_by(made: Tour, d: Deployment, server: str, command: Sequence[str], *, told: tuple[Message, ...] = ()) -> Calibrated:

@@ -12,8 +12,8 @@ from threading import Event, Lock, Thread
 from breakeven.driving.dialect import Ask, Dialect, Piece
 from breakeven.driving.load import Load, prompt_ids, prompt_text
 from breakeven.driving.outcome import FAILED, Chunk, Driven, End, Request
-from breakeven.driving.stream import Broken, Stream
-from breakeven.endpoint import Endpoint
+from breakeven.driving.stream import ACCEPT, Broken, Stream
+from breakeven.endpoint import Endpoint, asked
 
 LOOK_S = 0.05
 LEAVE_S = 5.0
@@ -29,7 +29,7 @@ class _Loop:
     """What the clients of one load share."""
 
     def __init__(self, endpoint: Endpoint, dialect: Dialect, load: Load, model: str) -> None:
-        self.endpoint, self.dialect, self.load, self.model = endpoint, dialect, load, model
+        self.asked, self.dialect, self.load, self.model = asked(endpoint, dialect.path, ACCEPT), dialect, load, model
         self.lock, self.over = Lock(), Event()
         self.done: list[Request] = []
         self.streams: dict[int, Stream] = {}
@@ -81,7 +81,7 @@ class _Loop:
 
     def _client(self, client: int) -> None:
         while (number := self._take()) is not None:
-            stream = Stream(self.endpoint, self.load.silence_s)
+            stream = Stream(self.asked, self.load.silence_s)
             with self.lock:
                 self.streams[client] = stream
             found = self._request(stream, number, client)
@@ -114,7 +114,7 @@ class _Loop:
         body = self.dialect.body(ask)
         read.sent(self.now())
         try:
-            status = stream.send(self.dialect.path, body)
+            status = stream.send(body)
             read.status(status)
             if status >= 300:
                 return "status"

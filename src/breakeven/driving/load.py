@@ -28,8 +28,6 @@ class Load:
     shared_tokens: int = 0
     """Tokens at the beginning that all prompts have in common."""
     vocabulary: int = VOCABULARY
-    prompts: tuple[tuple[int, ...], ...] = ()
-    """Prompts to send in turn in place of random ones."""
     silence_s: float = 120.0
     """A stream that says nothing for so long is given up."""
 
@@ -42,8 +40,6 @@ def prompt_ids(load: Load, number: int) -> tuple[int, ...]:
     >>> len(first), first[0] == second[0], first[1] == second[1]
     (3, True, False)
     """
-    if load.prompts:
-        return load.prompts[number % len(load.prompts)]
     shared = _ids(Random(f"{load.salt}/shared"), min(load.shared_tokens, load.prompt_tokens), load.vocabulary)
     return (*shared, *_ids(Random(f"{load.salt}/{number}"), load.prompt_tokens - len(shared), load.vocabulary))
 

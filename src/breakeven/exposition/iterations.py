@@ -36,13 +36,15 @@ def iterations(body: bytes, target: str) -> Samples:
         for quantity, aliases in adapter(name).quantities.items()
         for alias in aliases
     }
-    flat = [{**dict(_flat(row)), COUNTED: 1.0} for row in rows]
+    every = [dict(_flat(row)) for row in rows]
+    flat = [{**{field: value for field, value in row.items() if math.isfinite(value)}, COUNTED: 1.0} for row in every]
     found: list[Sample] = []
     for family, kind in sorted(kinds):
         values = [(row[family], row.get(LATENCY, 1.0)) for row in flat if family in row]
         if values:
             found += _merged(family, kind, values)
-    wrong = [field for row in rows for field, value in row.items() if isinstance(value, (int, float)) and not abs(value) <= LARGEST]
+    asked = {family for family, _ in kinds}
+    wrong = [field for row in every for field, value in row.items() if field in asked and not math.isfinite(value)]
     return Samples(found=tuple(found), not_numbers=tuple(wrong))
 
 
@@ -70,9 +72,9 @@ def _rows(body: bytes, target: str) -> list[dict[str, object]]:
 
 
 def _flat(row: Mapping[str, object], within: str = "") -> Iterator[tuple[str, float]]:
-    """Numbers by the path of their fields."""
+    """Numbers by the path of their fields; a whole number that is too large for one is infinite."""
     for field, value in row.items():
         if isinstance(value, Mapping) and not within:
             yield from _flat(value, f"{field}.")
-        elif isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= LARGEST:
-            yield f"{within}{field}", float(value)
+        elif isinstance(value, (int, float)) and not isinstance(value, bool):
+            yield f"{within}{field}", float(value) if abs(value) <= LARGEST else math.inf

@@ -11,6 +11,9 @@ from breakeven.measured.step_forms import Reading
 from breakeven.messages import Message
 
 Fields = Mapping[str, Any]
+PLAIN = 1.01
+"""Tokens a round up to which nothing was drafted."""
+MS = 1e-3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,6 +104,16 @@ def _number(text: str) -> float | None:
         return float(text.strip())
     except ValueError:
         return None
+
+
+def milliseconds(fields: Fields, *paths: str) -> float | None:
+    """A time in seconds that is written in milliseconds; one that is not above 0 was not measured.
+
+    >>> milliseconds({"mean_tpot_ms": 12.5}, "mean_tpot_ms"), milliseconds({"mean_tpot_ms": 0}, "mean_tpot_ms")
+    (0.0125, None)
+    """
+    found = figure(fields, *paths)
+    return found * MS if found is not None and found > 0 else None
 
 
 def word(fields: Fields, *paths: str) -> str:

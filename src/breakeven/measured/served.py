@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from breakeven.measured.benchmark import Loop, Outcome, Record, refused
+from breakeven.measured.benchmark import PLAIN, Loop, Outcome, Record, refused
 from breakeven.messages import Message
 
 SURVIVED = 0.95
 """Below this share of requests served the means are of those that survived."""
 REACHED = 0.85
 """A mean of requests in flight below this share of what was asked for: the load was not that."""
-PLAIN = 1.01
-"""Tokens a round up to which nothing was drafted."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from breakeven.measured.benchmark import Record
 
 METRIC = "Metric"
-HEADS = (("avg",), ("Value",))
+HEADS = ("avg", "Value")
 NAMED = re.compile(r"^(?P<name>[^()]+?)\s*(?:\((?P<unit>[^()]*)\))?$")
-RATES: Mapping[str, str] = {"per sec": "per sec", "requests/sec": "requests/sec"}
 
 
 def metrics_of_table(records: Sequence[Record]) -> dict[str, dict[str, Any]]:
@@ -23,7 +22,7 @@ def metrics_of_table(records: Sequence[Record]) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for record in records:
         named = NAMED.match(str(record.fields.get(METRIC, "")).strip())
-        value = next((record.fields[head] for (head,) in HEADS if record.fields.get(head)), None)
+        value = next((record.fields[head] for head in HEADS if record.fields.get(head)), None)
         if named is not None and value is not None:
             name = "_".join(named["name"].lower().split())
             found[name] = {"avg": str(value).replace(",", ""), "unit": named["unit"] or ""}

@@ -84,7 +84,7 @@ def _by_decode_times(q: Quantities) -> Figure | None:
 
 def _by_tpot(q: Quantities) -> Figure | None:
     """tokens/s × TPOT, where the mean over requests stands for that over tokens."""
-    tokens, each = output_tokens(q), q.mean("tpot")
+    tokens, each = output_tokens(q), rounds.tpot_s(q)
     value = None if tokens is None or each is None else ratio(tokens * each, q.replica_seconds)
     return figure(value, "derived", "observed.how_tokens_tpot", q.metrics("output_tokens", "tpot"), within=edges.cut_share(q))
 

@@ -112,7 +112,7 @@ def by_source(some: Sequence[Series]) -> dict[str, list[Series]]:
 def _replica(some: Sequence[Series], together: Together, blocks: Mapping[tuple[str, str], float]) -> tuple[Array, Array]:
     """Times and values of one replica; a rank that was not read just then has the value it had before."""
     times = np.unique(np.concatenate([one.times for one in some]))
-    held = np.stack([_held(one, times) for one in some])
+    held = np.stack([held_at(one, times) for one in some])
     if together == "sum":
         return times, np.nansum(held, axis=0)
     known = [blocks.get((one.source, one.rank), 0.0) for one in some]
@@ -120,6 +120,7 @@ def _replica(some: Sequence[Series], together: Together, blocks: Mapping[tuple[s
     return times, np.asarray(np.nansum(held * weight, axis=0) / weight.sum(axis=0))
 
 
-def _held(series: Series, times: Array) -> Array:
+def held_at(series: Series, times: Array) -> Array:
+    """Its last reading at some moments; NaN before the first."""
     places = np.searchsorted(series.times, times, side="right") - 1
     return np.where(places < 0, np.nan, series.values[np.maximum(places, 0)])

@@ -14,7 +14,7 @@ from breakeven.messages import Message
 from breakeven.observation import matrix, page, prometheus
 from breakeven.observation.opened import GAP
 from breakeven.observation.prometheus import Server
-from breakeven.observation.stored import Stored, fresh, own, places_of, replicas, series_of, twins, where
+from breakeven.observation.stored import Stored, fresh, own, places_of, replicas, series_of, spots_of, twins, where
 from breakeven.observation.timeline import Series, Timeline
 from breakeven.stats import Array
 
@@ -200,7 +200,7 @@ def _stamps(server: Server, found: _Found, grid: Array, names: Sequence[str]) ->
             source = found.sources.get(where(one.labels))
             if source is not None:
                 row = rows.setdefault(source, grid.copy())
-                places = np.minimum(np.searchsorted(grid, one.times), len(grid) - 1)
+                places = spots_of(grid, one.times)
                 row[places] = np.where(np.abs(one.times - one.values) <= FARTHEST_S, one.values, one.times)
     except InputError:
         return {}, (Message("history.no_stamps", {"lookback": matrix.LOOKBACK_S}),)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from breakeven.observation import lengths
+from breakeven.observation import lengths, rounds
 from breakeven.observation.quantities import Quantities
 from breakeven.spec.evidence import Figure, Said
 
@@ -83,7 +83,7 @@ def _too_short(q: Quantities, longest_s: float) -> Said | None:
 
 def _tokens(q: Quantities, found: Mapping[str, Figure]) -> Check | None:
     """Sequences that decode: tokens a second × TPOT of requests against the batch by latencies."""
-    each, rate, batch = q.mean("tpot"), found.get("output_tokens_per_s"), found.get("effective_batch")
+    each, rate, batch = rounds.tpot_s(q), found.get("output_tokens_per_s"), found.get("effective_batch")
     if each is None or rate is None or batch is None or batch.how == "observed.how_tokens_tpot":
         return None
     longest = q.mean("e2e") or each * (q.mean("generated_tokens") or 1.0)

@@ -24,6 +24,8 @@ NAMES_A_QUERY = 40
 """An address of about 2,000 characters: proxies take no more than 8,000."""
 STEPS_S = (1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0, 120.0, 300.0)
 """Steps that are taken: the longest is how long a server repeats a value, so that no scraped target is overlooked."""
+JITTER = 0.01
+"""Share by which the middle of the times between scrapes may miss the interval that the server was set to."""
 UNTOLD_STEP_S = 15.0
 """The shortest where it is not known how often the engine was scraped."""
 READINGS = 6000
@@ -112,8 +114,13 @@ def interval_of(server: Server, query: str, moments: Iterable[float]) -> float |
             return None
         gaps = [np.diff([time for time, _ in (*one.values, *one.histograms)]) for one in streams]
         if gaps and (every := np.concatenate(gaps)).size:
-            return float(np.round(np.median(every), 3))
+            return _usual(float(np.round(np.median(every), 3)))
     return None
+
+
+def _usual(interval_s: float) -> float:
+    """The usual interval that a measured one is near: scrapes are a little late or early."""
+    return next((step for step in STEPS_S if abs(interval_s / step - 1.0) <= JITTER), interval_s)
 
 
 def _gather(into: _Gathered, stream: Stream, within: tuple[float, float]) -> None:

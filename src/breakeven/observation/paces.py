@@ -47,7 +47,7 @@ def _busy_steps(q: Quantities) -> Figure | None:
 
 def _from_tpot(q: Quantities) -> Figure | None:
     """TPOT·τ, over all rounds where the chunks are counted."""
-    each, length = q.mean("tpot"), rounds.tokens_per_round(q) or rounds.told_length(q) or 1.0
+    each, length = rounds.tpot_s(q), rounds.tokens_per_round(q) or rounds.told_length(q) or 1.0
     return figure(None if each is None else each * length, "derived", "observed.how_step_tpot", q.metrics("tpot"))
 
 
@@ -72,7 +72,7 @@ def _by_seconds(q: Quantities) -> Figure | None:
 
 
 def _by_requests(q: Quantities) -> Figure | None:
-    return figure(q.mean("tpot"), "counted", "observed.how_tpot_requests", q.metrics("tpot"))
+    return figure(rounds.tpot_s(q), "counted", "observed.how_tpot_requests", q.metrics("tpot"))
 
 
 def _timed_share(q: Quantities) -> Figure | None:

@@ -32,6 +32,8 @@ def windows(q: Quantities) -> Windowed | None:
     if span < LONG_S:
         return None
     length = max(SHORTEST_S, READINGS * q.timeline.every_s, span / MOST)
+    if length > span:
+        return None
     edges: Array = np.asarray(q.timeline.start_s + length * np.arange(int(span / length + 1e-9) + 1), dtype=float)
     begun = _parts(q, "ttft", "count") or _parts(q, "requests_finished", "") or _parts(q, "e2e", "count")
     return Windowed(
@@ -80,7 +82,7 @@ def _running(q: Quantities, edges: Array) -> tuple[float, ...]:
     """Of one replica: by latencies, else by the gauge's readings in the window, straight over windows without any."""
     waited, each = _parts(q, "itl", "sum"), float(edges[1] - edges[0])
     if waited and any(one.total for one in waited):
-        replicas = max(q.replica_seconds / q.seconds, 1e-9)
+        replicas = q.replica_seconds / q.seconds if q.seconds else float(q.replicas)
         return tuple(value / (each * replicas) for value in _counts(waited, edges))
     level = q.level("running")
     if level is None:

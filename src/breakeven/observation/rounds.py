@@ -10,6 +10,15 @@ SHARED_OUT = "itl_shared_over_chunk"
 """The sense of a latency that an engine shares out over the tokens of a chunk (SGLang): one a token then, not one a round."""
 
 
+WITH_PREFILL = "tpot_includes_prefill"
+"""The sense of a time per token that has the prompt's time in it (TGI): it is no TPOT, and twenty times as long where answers are short."""
+
+
+def tpot_s(q: Quantities) -> float | None:
+    """Mean seconds per token after the first, by the engine's own histogram of requests; None where that is of all tokens."""
+    return None if any(one.alias.sense == WITH_PREFILL for one in q.series.get("tpot", ())) else q.mean("tpot")
+
+
 def shared_out(q: Quantities) -> bool:
     """Whether latencies are counted by token."""
     return any(one.alias.sense == SHARED_OUT for one in q.series.get("itl", ()))

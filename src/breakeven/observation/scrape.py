@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from time import monotonic, time
 from urllib.parse import urlsplit
 
-from breakeven.endpoint import TIMEOUT_S, Endpoint, address, get
+from breakeven.endpoint import TIMEOUT_S, Endpoint, address, asked, get
 from breakeven.errors import BreakevenError, InputError
 from breakeven.observation import page as pages
 from breakeven.observation import slots
@@ -67,14 +67,22 @@ def targets(
 ) -> tuple[Target, ...]:
     """The servers that addresses name, each once."""
     found: list[Target] = []
-    for at, url in enumerate(urls):
-        shown = address(url)
-        if url in urls[:at]:
+    named: set[tuple[object, ...]] = set()
+    for url in urls:
+        shown, endpoint = address(url), Endpoint(url=url, headers=headers or {}, timeout_s=timeout_s)
+        if (one := _named(endpoint)) in named:
             raise InputError("observe_twice", target=shown)
-        same = sum(one.source.partition(" ")[0] == shown for one in found)
-        places = _places(Endpoint(url=url, headers=headers or {}, timeout_s=timeout_s), shown)
+        named.add(one)
+        same = sum(other.source.partition(" ")[0] == shown for other in found)
+        places = _places(endpoint, shown)
         found.append(Target(source=f"{shown} ({same + 1})" if same else shown, places=places, engine=engine, model=model))
     return tuple(found)
+
+
+def _named(endpoint: Endpoint) -> tuple[object, ...]:
+    """Which server an address means, however it is written."""
+    first = asked(endpoint)
+    return first.scheme, first.host, first.port, first.target, first.headers.get("Authorization")
 
 
 def _places(endpoint: Endpoint, shown: str) -> tuple[Endpoint, ...]:

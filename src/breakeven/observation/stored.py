@@ -6,10 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from breakeven.adapter import AVERAGED, QUANTITIES
 from breakeven.exposition.derived import RULES, Rule
 from breakeven.observation import page
+from breakeven.observation.gauges import held_at
 from breakeven.observation.timeline import Part, Series
 from breakeven.stats import Array
 
@@ -17,6 +19,8 @@ WHERE = ("cluster", "namespace", "pod", "instance")
 """Labels that tell replicas apart, whichever of them are there."""
 TWINS = ("prometheus_replica", "__replica__", "receive_replica")
 """Labels of servers that scraped the same engine: their series are copies."""
+HALF_MS = 0.0005
+"""A store counts in whole milliseconds: what lies no further from a time that was asked for is of that time."""
 EXPORTED = "exported_"
 """Put before an engine's own label where the target has one of that name."""
 
@@ -69,13 +73,22 @@ def replicas(some: Iterable[Mapping[str, str]]) -> dict[tuple[str, ...], str]:
     return {key: name if names.count(name) == 1 else " ".join(filter(None, key)) for key, name in short.items()}
 
 
+def spots_of(grid: Array, times: Array) -> NDArray[np.intp]:
+    """Where on the grid the times of an answer lie.
+
+    >>> spots_of(np.arange(3) * 0.1 + 1796040000.0, np.array([1796040000.1, 1796040000.2])).tolist()
+    [1, 2]
+    """
+    return np.asarray(np.minimum(np.searchsorted(grid, times - HALF_MS), len(grid) - 1))
+
+
 def fresh(stored: Stored, grid: Array, stamps: Array) -> Stored:
     """Readings at the times of their scrapes, each once: what a store repeats after the last scrape is no reading.
 
     ``stamps`` are the times of the scrapes that the readings at ``grid`` are of.
     """
-    spots = np.minimum(np.searchsorted(grid, stored.times), len(grid) - 1)
-    times = np.where(grid[spots] == stored.times, stamps[spots], stored.times)
+    spots = spots_of(grid, stored.times)
+    times = np.where(np.abs(grid[spots] - stored.times) <= HALF_MS, stamps[spots], stored.times)
     latest = np.maximum.accumulate(times)
     new = np.concatenate((np.ones(min(len(times), 1), dtype=bool), latest[1:] > latest[:-1])) & ~np.isnan(stored.values)
     return replace(stored, times=times[new], values=stored.values[new])
@@ -155,17 +168,12 @@ def _one(group: Sequence[_Piece]) -> _Piece:
     if len(group) == 1 or QUANTITIES[first.quantity] == "info":
         return group[-1]
     times = np.unique(np.concatenate([piece.series.times for piece in group]))
-    rows = np.stack([_held(piece.series, times) for piece in group])
+    rows = np.stack([held_at(piece.series, times) for piece in group])
     known = ~np.isnan(rows)
     total = np.where(known, rows, 0.0).sum(axis=0)
     if first.quantity in AVERAGED:
         total = total / np.maximum(known.sum(axis=0), 1)
     return replace(group[0], series=replace(first, times=times, values=total))
-
-
-def _held(series: Series, times: Array) -> Array:
-    spots = np.searchsorted(series.times, times, side="right") - 1
-    return np.where(spots < 0, np.nan, series.values[np.maximum(spots, 0)])
 
 
 def _best(pieces: Sequence[_Piece]) -> Iterable[Series]:

@@ -10,6 +10,7 @@ import msgspec
 from breakeven import catalog, endpoint, registry
 from breakeven.endpoint import Answer, Endpoint
 from breakeven.errors import BreakevenError, UnknownNameError
+from breakeven.observation.cautions import said
 from breakeven.observation.devices import Found, of_labels, read_devices
 from breakeven.observation.occupied import occupied
 from breakeven.observation.telling import Pages, Telling
@@ -53,17 +54,12 @@ def ask(server: Endpoint, engine: str, get: Get) -> tuple[dict[str, object], dic
         try:
             pages[path] = msgspec.json.decode(get(server, path).body)
         except BreakevenError as error:
-            silent[path] = _said(error)
+            silent[path] = said(error.message)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             silent[path] = Said(key="observe.told_no_json")
         if path in silent:
             paths += otherwise.get(path, ())
     return pages, silent
-
-
-def _said(error: BreakevenError) -> Said:
-    values = {name: value if isinstance(value, (str, int, float)) else str(value) for name, value in error.message.values.items()}
-    return Said(key=error.message.key, values=values)
 
 
 def _get(server: Endpoint, path: str) -> Answer:

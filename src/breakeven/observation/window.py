@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import signal
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from math import floor
 from queue import SimpleQueue
 from threading import Event, Thread, current_thread, main_thread
@@ -26,8 +28,11 @@ LEAVE_S = 0.5
 Heard = Callable[[Read | Missed, Record], None]
 
 
+@dataclass(frozen=True)
 class _Ended:
     """A server is read no more."""
+
+    fault: BaseException | None = None
 
 
 class _Interrupted:
@@ -66,6 +71,8 @@ def _collect(told: SimpleQueue[Told], record: Record, following: int, heard: Hea
             record.note(Message("observe.note_interrupted"))
             return
         if isinstance(one, _Ended):
+            if one.fault is not None:
+                raise one.fault
             following -= 1
             continue
         record.add(one)
@@ -94,7 +101,8 @@ def _follow(target: Target, for_s: float, every_s: float, told: SimpleQueue[Told
                 told.put(Read(source=read.source, at_s=read.at_s, page=before))
             tick = max(tick, floor((monotonic() - began) / every_s)) + 1
     finally:
-        told.put(_Ended())
+        # A thread that dies by itself would leave a result of what was read until then.
+        told.put(_Ended(sys.exception()))
 
 
 @contextmanager

@@ -38,7 +38,11 @@ def read_evidence(path: Path) -> Evidence:
 def parse_evidence(body: bytes, name: str) -> Evidence:
     """The observation in the bytes of a file or an answer, which ``name`` names."""
     name = shown(name, 120)
-    raw = _object(body, name)
+    return checked(_object(body, name), name)
+
+
+def checked(raw: Mapping[str, object], name: str) -> Evidence:
+    """The observation in an object of JSON, every key of it known and every number possible."""
     _check_schema(raw.get("schema"), name)
     try:
         found = msgspec.convert(raw, Evidence, strict=True)

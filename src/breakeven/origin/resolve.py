@@ -26,7 +26,7 @@ from breakeven.origin.pool_fields import disaggregation_of
 from breakeven.origin.speculative import speculative_of, table_of
 from breakeven.origin.startup_log import StartupLog, read_log
 from breakeven.origin.values import count, positive, size, word
-from breakeven.origin.workload_fields import Loaded, price_of, slo_of, workload_of
+from breakeven.origin.workload_fields import price_of, slo_of, workload_of
 from breakeven.spec import parallel
 from breakeven.spec.check import check_deployment
 from breakeven.spec.deployment import Deployment, Provenance
@@ -35,6 +35,7 @@ from breakeven.spec.engine import Engine, Speculative
 from breakeven.spec.evidence import Evidence
 from breakeven.spec.hardware import Device, Hardware, check_known, with_memory
 from breakeven.spec.model import Model
+from breakeven.spec.workload import Workload
 from breakeven.trace import Trace
 
 NATURE = ("kv_reserve", "mixes_prompts", "fills", "checkpoint_kernels", "runtime_reserve_bytes", "state_dtype")
@@ -91,7 +92,7 @@ def resolve_table(
     provenance: dict[str, Provenance] = {}
     model = _model(merged, dirs, beside, provenance)
     device = _device(merged, dirs, provenance, seen)
-    loaded = _workload(merged, beside, seen, model)
+    loaded = workload_of(merged, beside, seen.windows if seen is not None else None)
     provenance.update(loaded.provenance)
     built = _engine(merged, model, device, command, provenance)
     _check_device_layers(started.device_layers if started is not None else None, model)
@@ -100,7 +101,7 @@ def resolve_table(
         model=model,
         hardware=Hardware(device=device, count=built.devices, network_bytes_per_s=_network(merged, provenance)),
         engine=built.engine,
-        workload=loaded.workload,
+        workload=_workload(loaded.workload, merged, seen, model),
         slo=slo_of(merged, provenance),
         price=price_of(merged, provenance),
         disaggregation=disaggregation_of(merged, model, dirs, provenance),
@@ -123,12 +124,10 @@ def resolve_table(
     )
 
 
-def _workload(merged: Table, beside: Path | None, seen: Evidence | None, model: Model) -> Loaded:
-    """As it is given; a batch that was observed is of all ranks of a server."""
-    loaded = workload_of(merged, beside, seen.windows if seen is not None else None)
-    if seen is None or "workload.batch" not in merged or merged["workload.batch"].layer != "evidence":
-        return loaded
-    return replace(loaded, workload=of_one_replica(loaded.workload, seen, model))
+def _workload(loaded: Workload, merged: Table, seen: Evidence | None, model: Model) -> Workload:
+    """The workload, a batch that was observed as that of one replica."""
+    given = merged.get("workload.batch")
+    return loaded if seen is None or given is None or given.layer != "evidence" else of_one_replica(loaded, seen, model)
 
 
 def _check_kernels(d: Deployment) -> None:

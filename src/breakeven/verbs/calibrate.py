@@ -54,13 +54,6 @@ def calibrate(
 ) -> None:
     """The model's numbers fitted to measurements, what they leave open, and what to measure next."""
     whole(seed, "--seed")
-    if probe:
-        _refuse_beside(
-            "--probe",
-            {"FILES": files, "--url": driven_url, "--ship": ship, "--model": model, "--device-memory": device_memory, "--engine": engine},
-        )
-        show(_probed(hardware, out, catalog_dirs or (), language(ctx)), as_json, verbose=verbose)
-        return
     grid = {
         "widths": widths,
         "contexts": contexts,
@@ -69,6 +62,20 @@ def calibrate(
         "total_seconds": total_seconds,
         "tokens": tokens,
     }
+    of_load = {"--allow-load": allow_load, "--launch": launch, "--engine-version": engine_version, "--header": header}
+    of_load |= {"--model-name": model_name, **{OPTIONS[name]: grid[name] for name in grid}}
+    if probe:
+        others = {
+            "FILES": files,
+            "--url": driven_url,
+            "--ship": ship,
+            "--model": model,
+            "--device-memory": device_memory,
+            "--engine": engine,
+        }
+        _refuse_beside("--probe", {**others, **of_load})
+        show(_probed(hardware, _place(out), catalog_dirs or (), language(ctx)), as_json, verbose=verbose)
+        return
     if driven_url is not None:
         _refuse_beside("--url", {"FILES": files, "--ship": ship})
         from breakeven.driving.serving import Stated
@@ -76,14 +83,8 @@ def calibrate(
         flags = {"model": model, "hardware": hardware, "device_memory": device_memory, "engine": engine, "engine_version": engine_version}
         stated = Stated(flags={name: given for name, given in flags.items() if given is not None}, launch=launch, model_name=model_name)
         sent = Sent(url=driven_url, allow_load=allow_load, headers=headers(header), stated=stated, catalog_dirs=catalog_dirs or ())
-        show(_driven(sent, grid_of(grid), out, language(ctx)), as_json, verbose=verbose)
+        show(_driven(sent, grid_of(grid), _place(out), language(ctx)), as_json, verbose=verbose)
         return
-    of_load = {
-        "--allow-load": allow_load,
-        "--launch": launch,
-        "--engine-version": engine_version,
-        **{OPTIONS[name]: grid[name] for name in grid},
-    }
     if (unused := next((name for name, given in of_load.items() if given), None)) is not None:
         raise InputError("drive_no_url", option=unused)
     if not files:
@@ -97,6 +98,14 @@ def _refuse_beside(first: str, others: Mapping[str, object]) -> None:
     second = next((name for name, given in others.items() if given), None)
     if second is not None:
         raise InputError("two_forms", first=first, second=second)
+
+
+def _place(out: str | None) -> Path | None:
+    """Where a file is to go: looked at before what goes into it is measured."""
+    path = None if out is None else Path(out)
+    if path is not None and not path.parent.is_dir():
+        raise InputError("observe_out_folder", path=str(path))
+    return path
 
 
 def _fitted(
@@ -124,7 +133,7 @@ def _fitted(
     return calibrate_report.compose(found, spoken, None if path is None else path.as_posix())
 
 
-def _driven(sent: Sent, grid: Mapping[str, Any], out: str | None, spoken: "Language") -> "CalibrateDocument":
+def _driven(sent: Sent, grid: Mapping[str, Any], path: Path | None, spoken: "Language") -> "CalibrateDocument":
     """A load on a running engine."""
     from breakeven import calibrate_report, live
     from breakeven.calibration import document
@@ -139,18 +148,17 @@ def _driven(sent: Sent, grid: Mapping[str, Any], out: str | None, spoken: "Langu
             progress=progress,
             **grid,
         )
-    if out is not None:
-        streams.write_file(Path(out), document.written(found.document))
-    return calibrate_report.compose(found, spoken, out)
+    if path is not None:
+        streams.write_file(path, document.written(found.document))
+    return calibrate_report.compose(found, spoken, None if path is None else path.as_posix())
 
 
-def _probed(hardware: str | None, out: str | None, catalog_dirs: Sequence[str], spoken: "Language") -> "ProbeDocument":
+def _probed(hardware: str | None, path: Path | None, catalog_dirs: Sequence[str], spoken: "Language") -> "ProbeDocument":
     """The rates of this machine."""
     from breakeven import live, probe_report
     from breakeven.calibration.calibrate import today
 
     found = live.probe(hardware, catalog_dirs=catalog_dirs)
-    path = None if out is None else Path(out)
     document = probe_report.compose(found.probed, today(), spoken, device=found.device, written=path)
     if path is not None:
         streams.write_file(path, document.entry)

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from breakeven.measured.benchmark import Benchmark, Fields, Loop, Outcome, Record, refused
+from breakeven.errors import InputError
+from breakeven.measured.benchmark import PLAIN, Benchmark, Fields, Loop, Outcome, Record, refused
 from breakeven.measured.step_forms import Reading
 from breakeven.messages import Message
+from breakeven.origin.evidence_file import checked
 from breakeven.spec.evidence import EVIDENCE_SCHEMA, Evidence
 
-PLAIN = 1.01
-"""Tokens a round up to which nothing was drafted."""
 FEWEST_TOKENS = 200
 """Output tokens of a window below which its step is chance."""
 LEAST_RUNNING = 0.5
@@ -26,15 +26,13 @@ def _recognises(first: Fields) -> bool:
 
 
 def _read(records: Sequence[Record]) -> Iterable[Outcome]:
-    import msgspec
-
     for record in records:
         try:
-            evidence = msgspec.convert(record.fields, Evidence)
-        except msgspec.ValidationError as error:
-            yield refused(record, "evidence_malformed", reason=str(error))
-            continue
-        yield from _outcomes(record, evidence)
+            evidence = checked(record.fields, record.where)
+        except InputError as error:
+            yield Outcome(where=record.where, id=record.where, refused=error.message)
+        else:
+            yield from _outcomes(record, evidence)
 
 
 def _outcomes(record: Record, e: Evidence) -> Iterator[Outcome]:

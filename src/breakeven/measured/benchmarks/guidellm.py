@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from breakeven.measured.benchmark import Benchmark, Fields, Outcome, Record, at, figure, refused, word
+from breakeven.measured.benchmark import MS, Benchmark, Fields, Outcome, Record, at, figure, milliseconds, refused, word
 from breakeven.measured.served import Served, outcome
 from breakeven.messages import Message
 
-MS = 1e-3
 STREAMS = (
     "config.strategy.streams",
     "config.strategy.max_concurrency",
@@ -67,7 +66,7 @@ def _served(one: Fields, report: Fields) -> Served:
         input_tokens=_mean(metrics, "prompt_token_count"),
         output_tokens=_mean(metrics, "output_token_count"),
         tpot_s=tpot,
-        ttft_s=_scaled(_mean(metrics, "time_to_first_token_ms")),
+        ttft_s=milliseconds(metrics, "time_to_first_token_ms.successful.mean"),
         e2e_s=_mean(metrics, "request_latency"),
         tokens_a_round=_mean(metrics, "output_tokens_per_iteration") if _drafts(metrics) else None,
         prefix_hit_rate=_hits(one),
@@ -78,10 +77,6 @@ def _served(one: Fields, report: Fields) -> Served:
 def _mean(metrics: Fields, name: str) -> float | None:
     """Of the requests that were served."""
     return figure(metrics, f"{name}.successful.mean")
-
-
-def _scaled(ms: float | None) -> float | None:
-    return None if ms is None or ms <= 0 else ms * MS
 
 
 def _drafts(metrics: Fields) -> bool:
@@ -103,7 +98,7 @@ def _tpot(one: Fields) -> tuple[float | None, bool]:
     found = [x for x in _each(one, "inter_token_latency_ms") if x > 0]
     if found:
         return sum(found) / len(found) * MS, False
-    return _scaled(_mean(_metrics(one), "inter_token_latency_ms")), True
+    return milliseconds(_metrics(one), "inter_token_latency_ms.successful.mean"), True
 
 
 def _each(one: Fields, name: str) -> Iterator[float]:

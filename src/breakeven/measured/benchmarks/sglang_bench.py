@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from breakeven.measured.benchmark import Benchmark, Fields, Outcome, Record, at, figure, word
+from breakeven.measured.benchmark import Benchmark, Fields, Outcome, Record, at, figure, milliseconds, word
 from breakeven.measured.served import Served, outcome
 from breakeven.messages import Message
 
-MS = 1e-3
 INFO = "server_info"
 
 
@@ -37,9 +36,9 @@ def _served(f: Fields) -> Served:
         request_rate=figure(f, "request_throughput"),
         input_tokens=prompt / completed if prompt and completed else None,
         output_tokens=output / completed if output and completed else None,
-        tpot_s=_ms(f, "mean_tpot_ms"),
-        ttft_s=_ms(f, "mean_ttft_ms"),
-        e2e_s=_ms(f, "mean_e2e_latency_ms"),
+        tpot_s=milliseconds(f, "mean_tpot_ms"),
+        ttft_s=milliseconds(f, "mean_ttft_ms"),
+        e2e_s=milliseconds(f, "mean_e2e_latency_ms"),
         tokens_a_round=figure(f, "accept_length"),
         random_prompts=word(f, "dataset_name").startswith("random"),
         weights=word(f, f"{INFO}.quantization"),
@@ -49,11 +48,6 @@ def _served(f: Fields) -> Served:
         eager=at(f, f"{INFO}.disable_cuda_graph") is True,
         notes=tuple(_recounted(f, output)),
     )
-
-
-def _ms(f: Fields, name: str) -> float | None:
-    found = figure(f, name)
-    return found * MS if found is not None and found > 0 else None
 
 
 def _recounted(f: Fields, output: float | None) -> Iterable[Message]:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from breakeven.measured.benchmark import Benchmark, Fields, Outcome, Record, at, figure, word
+from breakeven.measured.benchmark import Benchmark, Fields, Outcome, Record, at, figure, milliseconds, word
 from breakeven.measured.served import Served, outcome
 from breakeven.messages import Message
 
-MS = 1e-3
 PERCENT = 1e-2
 """The acceptance rate is in per cent; the shares by position are not."""
 ENGINES = ("vllm", "sglang", "trtllm", "tensorrt-llm", "tgi", "llama.cpp")
@@ -39,19 +38,14 @@ def _served(f: Fields) -> Served:
         request_rate=figure(f, "request_throughput"),
         input_tokens=prompt / completed if prompt and completed else None,
         output_tokens=output / completed if output and completed else None,
-        tpot_s=_ms(f, "mean_tpot_ms"),
-        ttft_s=_ms(f, "mean_ttft_ms"),
-        e2e_s=_ms(f, "mean_e2el_ms"),
+        tpot_s=milliseconds(f, "mean_tpot_ms"),
+        ttft_s=milliseconds(f, "mean_ttft_ms"),
+        e2e_s=milliseconds(f, "mean_e2el_ms"),
         tokens_a_round=figure(f, "spec_decode_acceptance_length"),
         accepted=None if rate is None else rate * PERCENT,
         random_prompts=word(f, "dataset_name", "dataset") == "random",
         notes=tuple(_peak(f)),
     )
-
-
-def _ms(f: Fields, name: str) -> float | None:
-    found = figure(f, name)
-    return found * MS if found is not None and found > 0 else None
 
 
 def _peak(f: Fields) -> Iterable[Message]:

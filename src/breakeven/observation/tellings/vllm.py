@@ -66,9 +66,16 @@ def _settings(pages: Pages, served: Mapping[str, object]) -> tuple[dict[str, Sca
             "kv_cache_dtype": text(label.get("cache_dtype")),
             "gpu_memory_utilization": part(label.get("gpu_memory_utilization")),
             "enable_prefix_caching": switch(label.get("enable_prefix_caching")),
+            "data_parallel_size": _ranks(pages),
         }
     )
     return {**listed_length, **cached}, {**said_by(MODELS, listed_length), **said_by(LABELS, cached)}
+
+
+def _ranks(pages: Pages) -> int | None:
+    """Engine cores under data parallelism: each tells of a cache of its own; nothing of one alone, which may be one of many servers."""
+    found = {labels["engine"] for labels in pages.labels if "num_gpu_blocks" in labels and "engine" in labels}
+    return len(found) if len(found) > 1 else None
 
 
 def _label(pages: Pages) -> Mapping[str, str]:

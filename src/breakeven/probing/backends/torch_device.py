@@ -11,7 +11,9 @@ WORD = 4
 S = 3.0
 FORMATS: Mapping[str, str] = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16"}
 CACHE_BYTES = 128 * 2**20
-"""Of a device that does not tell its last cache: more than any has (H200: 60 MB, MI300X: 256 MB told by none)."""
+"""Of a device that does not tell its last cache: more than any of NVIDIA's has (H200: 60 MB)."""
+LAST_OF_AMD = 256e6
+"""Infinity Cache of the MI300 series, behind the L2 that is told (AMD CDNA 3 white paper)."""
 FAMILIES: Mapping[tuple[int, int], str] = {(8, 0): "ampere", (8, 6): "ampere", (8, 7): "ampere", (8, 9): "ada", (9, 0): "hopper"}
 BLACKWELL = 10
 
@@ -50,7 +52,7 @@ def _told(torch: Any, kind: str) -> tuple[str, str, str, str, float]:
     amd = getattr(torch.version, "hip", None) is not None
     cache = float(getattr(told, "L2_cache_size", 0) or CACHE_BYTES)
     if amd:
-        return told.name, "AMD", "cdna", str(getattr(told, "gcnArchName", "")).partition(":")[0], max(cache, 256e6)
+        return told.name, "AMD", "cdna", str(getattr(told, "gcnArchName", "")).partition(":")[0], max(cache, LAST_OF_AMD)
     family = "blackwell" if told.major >= BLACKWELL else FAMILIES.get((told.major, told.minor), "other")
     return told.name, "NVIDIA", family, f"sm_{told.major}{told.minor}", cache
 
