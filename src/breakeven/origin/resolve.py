@@ -35,6 +35,7 @@ from breakeven.spec.engine import Engine, Speculative
 from breakeven.spec.evidence import Evidence
 from breakeven.spec.hardware import Device, Hardware, check_known, with_memory
 from breakeven.spec.model import Model
+from breakeven.spec.workload import Workload
 from breakeven.trace import Trace
 
 NATURE = ("kv_reserve", "mixes_prompts", "fills", "checkpoint_kernels", "runtime_reserve_bytes", "state_dtype")
@@ -93,8 +94,6 @@ def resolve_table(
     device = _device(merged, dirs, provenance)
     loaded = workload_of(merged, beside, seen.windows if seen is not None else None)
     provenance.update(loaded.provenance)
-    is_observed = seen is not None and "workload.batch" in merged and merged["workload.batch"].layer == "evidence"
-    workload = of_one_replica(loaded.workload, seen, model) if seen is not None and is_observed else loaded.workload
     built = _engine(merged, model, device, command, provenance)
     _check_device_layers(started.device_layers if started is not None else None, model)
     built = _kernel_of_log(built, model, device, started, provenance)
@@ -102,7 +101,7 @@ def resolve_table(
         model=model,
         hardware=Hardware(device=device, count=built.devices, network_bytes_per_s=_network(merged, provenance)),
         engine=built.engine,
-        workload=workload,
+        workload=_of_copy(loaded.workload, merged, seen, model),
         slo=slo_of(merged, provenance),
         price=price_of(merged, provenance),
         disaggregation=disaggregation_of(merged, model, dirs, provenance),
@@ -123,6 +122,12 @@ def resolve_table(
         warnings=(*told, *loaded.warnings, *built.warnings, *fitted),
         trace=loaded.trace,
     )
+
+
+def _of_copy(workload: Workload, merged: Table, seen: Evidence | None, model: Model) -> Workload:
+    """The workload, an observed batch of it that of one copy of the model."""
+    given = merged.get("workload.batch")
+    return workload if seen is None or given is None or given.layer != "evidence" else of_one_replica(workload, seen, model)
 
 
 def _check_kernels(d: Deployment) -> None:
