@@ -28,6 +28,26 @@ def measure_advise() -> Figure:
     return at_most("advise", statistics.median(breakeven(*ADVISE).wall_s for _ in range(5)), "s", 1.0)
 
 
+def measure_evidence() -> Figure:
+    """With what was observed of the engine: levers and boundaries are then asked at points whose own place corrects their times."""
+    measured = {"effective_batch": 14.0, "tpot_s": 0.013, "step_s": 0.013, "request_rate_per_s": 4.0}
+    measured |= {"input_tokens": 2000.0, "output_tokens": 300.0, "output_tokens_per_s": 1200.0}
+    figures = {name: {"value": value, "sure": "counted", "how": "observed.how_rate"} for name, value in measured.items()}
+    about = {
+        "schema": "breakeven.evidence/1",
+        "breakeven": "0",
+        "source": "live",
+        "target": "engine:8000",
+        "told": {"engine": "vllm"},
+    }
+    at = {"start": "2026-11-30T10:00:00Z", "end": "2026-11-30T10:05:00Z", "seconds": 300.0, "readings": 151, "every_s": 2.0}
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "evidence.json"
+        path.write_text(json.dumps({**about, **at, "figures": figures}), encoding="utf-8")
+        asked = (*ADVISE[:5], "--evidence", str(path), "--json")
+        return at_most("evidence", statistics.median(breakeven(*asked).wall_s for _ in range(5)), "s", 1.0)
+
+
 def measure_memory() -> Figure:
     return at_most("memory", breakeven(*ADVISE).resident_bytes / 1e6, "MB", 300.0)
 
@@ -126,6 +146,7 @@ def measure_calibrate() -> Figure:
 BENCHES: dict[str, Callable[[], Figure | list[Figure]]] = {
     "help": measure_help,
     "advise": measure_advise,
+    "evidence": measure_evidence,
     "memory": measure_memory,
     **stored.BENCHES,
     **traffic.BENCHES,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, Literal
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Struct, UnsetType, field
 
 CALIBRATE_SCHEMA: Final = "breakeven.calibrate/1"
 
@@ -163,7 +163,8 @@ class CalibrateDocument(Struct, frozen=True, kw_only=True):
     tied: list[CalibrateTied]
     measure_next: list[CalibrateNext]
     left_out: list[CalibrateReason]
-    notes: list[CalibrateNote] = []
+    notes: list[CalibrateNote] = field(default_factory=list)
+    """Documents that were written before there were any have none."""
     written: str | None
     """The file that was written."""
     load: CalibrateLoad | UnsetType = UNSET

@@ -43,12 +43,17 @@ def _acceptance_and_step(d: Deployment) -> CheckItem:
 
 
 def _recomputed(seen: Observed | None) -> CheckItem:
-    """Done with an observation of the settings in force: one of other settings was taken before the last change."""
+    """Done with an observation of the settings in force: one of other settings was taken before the last change, and one that the model
+    contradicts is of something else than the ledgers are."""
     name = "ledgers_recomputed_after"
     if seen is None or seen.tpot_s is None:
         return _item(name, False, "nothing_after")
     if seen.differs:
         return _item(name, False, "before", settings=", ".join(seen.differs))
+    if seen.corrects and seen.model_tpot_s is None:
+        return _item(name, False, "does_not_fit", **_seen(seen))
+    if seen.far is not None:
+        return _item(name, False, "far", times=seen.far, **_seen(seen))
     return _item(name, True, "after", **_seen(seen))
 
 

@@ -46,6 +46,15 @@ def factors(d: Deployment, e: Efficiencies, load: Demand, draws: Draws, clients:
     )
 
 
+def step_factor(d: Deployment, load: Demand, clients: Array | float) -> Array | float:
+    """The factor on the step alone, in the median world."""
+    own, spread = d.calibration.own if d.calibration is not None else None, shipped_scales("tpot")
+    if own is None or spread is None:
+        return 1.0
+    at, shape = _place(d, load, own, clients)
+    return np.exp(correction(spread, own, "tpot", at)[0].reshape(shape))
+
+
 def _unmeasured(e: Efficiencies, draws: Draws) -> Factors:
     between, within = (_beyond(getattr(e, f"ttft_{kind}"), getattr(e, f"tpot_{kind}")) for kind in ("between", "within"))
     return Factors(

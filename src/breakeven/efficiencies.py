@@ -131,9 +131,7 @@ def shipped_of(kernel: str) -> Mapping[str, float]:
 
 def fitted_of(kernel: str, calibration: Calibration | None) -> Mapping[str, Array | float]:
     """What was fitted of one kernel family."""
-    if calibration is None:
-        return shipped_of(kernel)
-    return {name: value for name, value in fitted_values(calibration).items() if name.startswith(f"{kernel}.")}
+    return _over(shipped_of(kernel), calibration, f"{kernel}.")
 
 
 def fitted_values(calibration: Calibration | None) -> Mapping[str, Array | float]:
@@ -141,12 +139,22 @@ def fitted_values(calibration: Calibration | None) -> Mapping[str, Array | float
 
     A number for all stands for every one: what is shipped of single classes (``weights.fp8.phi.hopper``) was not fitted with it.
     """
-    if calibration is None:
-        return shipped_values()
+    return _over(shipped_values(), calibration)
+
+
+def _over(known: Mapping[str, float], calibration: Calibration | None, begins: str = "") -> Mapping[str, Array | float]:
+    if calibration is None or says_nothing(calibration):
+        return known
     given = calibration.values
+    some = {name: value for name, value in given.items() if name.startswith(begins)} if begins else given
     if calibration.alone:
-        return given
-    return {**{name: value for name, value in shipped_values().items() if name.rpartition(".")[0] not in given}, **given}
+        return some
+    return {**{name: value for name, value in known.items() if name.rpartition(".")[0] not in given}, **some}
+
+
+def says_nothing(calibration: Calibration | None) -> bool:
+    """Whether all parameters are as shipped: an observation has rows alone."""
+    return calibration is None or not (calibration.values or calibration.alone)
 
 
 def shipped_rows(engine: Engine, family: str) -> int:
@@ -171,7 +179,7 @@ def classes(engine: Engine) -> tuple[str, ...]:
 
 def prior(engine: Engine, calibration: Calibration | None = None) -> Efficiencies:
     """The efficiencies of an engine: what is shipped, and over it what a calibration found."""
-    return _shipped(engine.name, is_eager(engine)) if calibration is None else _built(classes(engine), fitted_values(calibration))
+    return _shipped(engine.name, is_eager(engine)) if says_nothing(calibration) else _built(classes(engine), fitted_values(calibration))
 
 
 @cache

@@ -11,6 +11,7 @@ from breakeven import acceptance, corrected, pools, steady
 from breakeven.demand import Demand, beside, context_deviation, demand, lumps_of, tokens_held
 from breakeven.draws import MEDIAN, Draws
 from breakeven.efficiencies import Efficiencies, prior, table
+from breakeven.hit_settling import settled
 from breakeven.ledger import draft, prefill
 from breakeven.ledger.curves import with_curves
 from breakeven.ledger.room import Room, prompt_room_tokens, room
@@ -21,12 +22,9 @@ from breakeven.spec.deployment import Deployment
 from breakeven.spec.workload import ReuseRates
 from breakeven.stats import Array, Flags, median
 
-IN_FLIGHT_STEPS = 3
+IN_FLIGHT_STEPS, IN_FLIGHT_SETTLED = 4, 0.005
+"""Rounds in which a place and the times it corrects settle, and the change of the times that is let pass."""
 TTFT_STEPS = 3
-HIT_STEPS = 12
-HIT_SETTLED = 1e-4
-HIT_SLOPES = (-9.0, 0.9)
-"""Of the hit rate found over the one assumed, as a step takes it: a tenth of the way at least, ten times it at most."""
 MANY = 128
 """Points from which the groups of a varying rate are solved one by one."""
 
@@ -186,21 +184,11 @@ def evaluate(d: Deployment, draws: Draws = MEDIAN, *, noise: Noise | None = None
 
 def _with_hits(d: Deployment, draws: Draws, noise: Noise | None) -> Deployment:
     """The hit rate that a trace's reuse curve has at the room which running sequences leave to prompts, settled: each sets the other."""
-    w = d.workload
-    if w.reuse is None or not d.engine.enable_prefix_caching:
+    w, reuse = d.workload, d.workload.reuse
+    if reuse is None or not d.engine.enable_prefix_caching:
         return d
-    hits: Array = np.asarray(0.0 if w.prefix_hit_rate is None else np.median(np.asarray(median(w.prefix_hit_rate))))
-    last: Array | None = None
-    off, slope = np.zeros_like(hits), np.zeros_like(hits)
-    for _ in range(HIT_STEPS):
-        found = _hits_found(d, w.reuse, hits, draws, noise) - hits
-        if last is not None:
-            moved = hits - last
-            slope = np.clip(np.where(moved == 0.0, slope, 1.0 + (found - off) / np.where(moved == 0.0, 1.0, moved)), *HIT_SLOPES)
-        last, off = hits, found
-        hits = np.clip(hits + np.where(np.abs(found) < HIT_SETTLED, 0.0, found / (1.0 - slope)), 0.0, 1.0)
-        if np.all(np.abs(found) < HIT_SETTLED):
-            break
+    start = np.asarray(0.0 if w.prefix_hit_rate is None else np.median(np.asarray(median(w.prefix_hit_rate))))
+    hits = settled(lambda assumed: _hits_found(d, reuse, assumed, draws, noise), start)
     return replace(d, workload=replace(w, prefix_hit_rate=hits, reuse=None))
 
 
@@ -219,7 +207,7 @@ def prepare(d: Deployment, draws: Draws, noise: Noise) -> Setting:
     accepted = curve(d, load.context_tokens, draws)
     space = room(d, s, tokens_held(load, d.engine.kv_reserve == "whole"))
     kept = 1.0 + (e.prefix_bookkeeping if d.engine.enable_prefix_caching else 0.0)
-    told = corrected.factors(d, e, load, draws, _in_flight(d, e, load))
+    told = corrected.factors(d, e, load, draws, _in_flight(d, load))
     offset = kept * told.step
     return Setting(
         deployment=d,
@@ -245,19 +233,29 @@ def priced(d: Deployment, s: Shard, e: Efficiencies, draws: Draws, context_token
     return with_curves(draft.with_speculation(plain, d, s, e, context_tokens), d, s, e, draws, context_tokens)
 
 
-def _in_flight(d: Deployment, e: Efficiencies, load: Demand) -> Array | float | None:
+def _in_flight(d: Deployment, load: Demand) -> Array | float | None:
     """Requests in flight of one replica, by which its own rows correct its times; None where it has none."""
     if d.calibration is None or d.calibration.own is None:
         return None
     if load.mode != "open":
         return load.clients if load.mode == "closed" else load.batch
-    plain, found, clients = replace(d, calibration=replace(d.calibration, own=None)), Noise(), np.ones(())
-    # The batch moves with the times that its own place corrects.
+    plain = prepare(replace(d, calibration=replace(d.calibration, own=None)), MEDIAN, Noise())
+    clients: Array = np.asarray(np.exp(d.calibration.own.place.logs[-1, 0]))
+    factor: Array | None = None
+    # The batch moves with the times that its place corrects; what is asked about is mostly near the last of the rows.
     for _ in range(IN_FLIGHT_STEPS):
-        clients = np.asarray(evaluate(plain, noise=found, exact=False).batch) + 1.0
-        factor = corrected.factors(d, e, load, MEDIAN, clients).step
-        found = Noise(step=factor, prefill=factor)
+        last, factor = factor, np.asarray(corrected.step_factor(d, load, clients))
+        if last is not None and np.all(np.abs(factor - last) <= IN_FLIGHT_SETTLED * last):
+            break
+        clients = _open(_slowed(plain, factor), exact=False).found.batch + 1.0
     return clients
+
+
+def _slowed(x: Setting, factor: Array) -> Setting:
+    """A setting of the median world with all its times so many times as long."""
+    prompts = replace(x.prompts, alone_s=x.prompts.alone_s * factor, interference_s=x.prompts.interference_s * factor)
+    pool = pools.pool(x.deployment, x.shard, x.demand, x.prompt_factor * factor, MEDIAN)
+    return replace(x, factor=x.factor * factor, prompt_factor=x.prompt_factor * factor, prompts=prompts, pool=pool)
 
 
 def _prompts(d: Deployment, s: Shard, e: Efficiencies, load: Demand, factor: Array | float, residual: Array | float) -> Prompts:

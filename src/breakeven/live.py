@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from breakeven.spec.hardware import Device
 
 FOR_S, EVERY_S = 60.0, 2.0
-UNTOLD = ("error.no_model", "error.no_hardware", "error.no_arrivals")
+UNTOLD = ("error.no_model", "error.no_hardware", "error.no_hardware_read", "error.no_arrivals")
 """What a description may leave out, since the engine may tell it."""
 
 

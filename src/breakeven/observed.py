@@ -64,6 +64,7 @@ def with_observed(d: Deployment, evidence: Evidence | None) -> tuple[Deployment,
     factor = _factor(seen, tpot)
     rows = _rows(d, seen, evidence, factor)
     if not 1.0 / FAR <= factor <= FAR:
+        point = replace(point, far=factor)
         told += (Message("warning.evidence_far", {"times": factor, "measured": tpot, "model": point.model_tpot_s}),)
     calibration = d.calibration or Calibration(values={})
     basis = calibration.basis or Basis(name="", rows=1, own_rows=1)

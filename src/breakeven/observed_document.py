@@ -21,6 +21,8 @@ class Observed(Struct, frozen=True, kw_only=True):
     mbu: float | None
     model_tpot_s: float | None
     """What the model says of the measured load without this measurement."""
+    far: float | None = None
+    """Times of the model's that it is, where that is too many or too few for both to be of one thing."""
     differs: list[str]
     """Settings in force that it did not run with."""
     corrects: bool

@@ -38,6 +38,8 @@ def serving(server: Endpoint, stated: Stated, folders: Sequence[Path | str]) -> 
         dialect=dialect_of(d.engine.name),
         model=stated.model_name or served_name(server, said),
         room=room_of(d, said),
+        stated=stated,
+        folders=folders,
         warnings=warnings,
     )
 

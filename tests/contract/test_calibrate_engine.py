@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -102,6 +103,28 @@ class TestAsking:
         code, out, err = ran(capsys, stub, folder, *processor, "--device-memory", "24GB", "--allow-load", "--json")
         assert code == 0, err
         assert "--device-memory 24000000000" in json.loads(out)["command"]
+
+    def test_the_command_that_makes_it_again_says_all_that_was_said(
+        self, capsys: pytest.CaptureFixture[str], stub: Stub, folder: Path, tmp_path: Path
+    ) -> None:
+        (tmp_path / "mine").mkdir()
+        launch = "VLLM_API_KEY=sk-1 llama-server -m m.gguf --api-key 'sk-2 x' --parallel 4"
+        said = (
+            "--engine-version",
+            "b6000",
+            "--model-name",
+            "chat",
+            "--catalog",
+            str(tmp_path / "mine"),
+            "--model",
+            "meta-llama/Llama-3.2-1B",
+        )
+        grid = ("--concurrency-grid", "1", "--context-grid", "64", "--requests", "2", "--allow-load", "--json")
+        code, out, err = ran(capsys, stub, folder, *said, "--launch", launch, *grid)
+        assert code == 0, err
+        words = shlex.split(json.loads(out)["command"])
+        assert all(word in words for word in said) and words.count("--catalog") == 2
+        assert words[words.index("--launch") + 1] == "VLLM_API_KEY=… llama-server -m m.gguf --api-key … --parallel 4"
 
     @pytest.mark.parametrize(
         "option", ["--allow-load", "--concurrency-grid=1", "--seconds=5", "--engine-version=1", "--header=A=B", "--model-name=m"]

@@ -41,7 +41,7 @@ def test_the_drivers_name_is_the_catalogues_device(written: str, device: str) ->
     assert (found.device, found.devices, found.sources["device"]) == (device, 1, "nvidia-smi")
 
 
-@pytest.mark.parametrize(("used", "device"), [("74012", "h100-sxm"), ("612", ""), ("[N/A]", "h100-sxm")])
+@pytest.mark.parametrize(("used", "device"), [("74012", "h100-sxm"), ("612", ""), ("[N/A]", "")])
 def test_a_device_that_holds_nothing_is_not_the_one_behind_a_tunnel(used: str, device: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """What listens at localhost may be forwarded to another machine."""
     monkeypatch.setattr(told, "read_devices", lambda: of_nvidia(f"NVIDIA H100 80GB HBM3, 81559, {used}\n"))
@@ -111,3 +111,79 @@ def test_a_tool_that_fails_hangs_or_talks_nonsense_tells_nothing(tmp_path: Path,
     _tool(tmp_path, "nvidia-smi", f"exec {script}" if script.startswith("sleep") else script)
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}/usr/bin{os.pathsep}/bin")
     assert named(read_devices()).device == ""
+
+
+class TestAnAddressOfThisMachine:
+    """A tunnel's is one too: what nvidia-smi lists here need not be what answers there."""
+
+    def told(self, memory: str, monkeypatch: pytest.MonkeyPatch, model: str = "Qwen/Qwen3-8B", page: str = "") -> Told:
+        from breakeven.endpoint import Answer, Endpoint
+        from breakeven.observation.record import Record
+        from breakeven.observation.scrape import Read
+
+        record = Record(every_s=1.0)
+        for at in range(2):
+            record.add(Read(source="a", at_s=1e9 + at, page=read(f"vllm:generation_tokens_total 1{at}\n{page}".encode(), "text/plain")))
+        models = b'{"data": [{"id": "m", "root": "%s"}]}' % model.encode()
+        monkeypatch.setattr(told, "read_devices", lambda: of_nvidia(f"NVIDIA H100 80GB HBM3, 81559, {memory}\n"))
+        return told.tell(
+            Endpoint(url="http://localhost:8000"), record.timeline(), get=lambda _, path: Answer(status=200, content_type="", body=models)
+        )
+
+    @pytest.mark.parametrize("memory", ["74012", "4000"])
+    def test_a_device_that_holds_the_weights_is_the_engines(self, memory: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        found = self.told(memory, monkeypatch)
+        assert (found.device, found.devices, found.sources["device"]) == ("h100-sxm", 1, "nvidia-smi")
+
+    @pytest.mark.parametrize(("memory", "key"), [("0", "idle"), ("900", "idle"), ("[N/A]", "unread")])
+    def test_one_that_cannot_hold_them_is_named_and_not_taken(self, memory: str, key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        found = self.told(memory, monkeypatch)
+        assert (found.device, found.devices) == ("", None)
+        why = found.silent["nvidia-smi"]
+        assert why.key == f"observe.told_device_{key}" and why.values["name"] == "NVIDIA H100 80GB HBM3"
+
+    @pytest.mark.parametrize(("memory", "taken"), [("2000", False), ("70000", True)])
+    def test_of_a_model_that_is_not_known_half_of_the_memory_has_to_be_in_use(
+        self, memory: str, taken: bool, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        assert bool(self.told(memory, monkeypatch, model="m").device) == taken
+
+    @pytest.mark.parametrize(("memory", "taken"), [("6000", False), ("70000", True)])
+    def test_an_engine_that_reserves_its_cache_has_taken_it(self, memory: str, taken: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+        page = 'vllm:cache_config_info{block_size="16",num_gpu_blocks="1000",gpu_memory_utilization="0.9"} 1.0\n'
+        assert bool(self.told(memory, monkeypatch, page=page).device) == taken
+
+    def test_amds_tool_tells_its_memory_too(self) -> None:
+        import json
+
+        card = {"Card series": "AMD Instinct MI300X", "VRAM Total Memory (B)": "206141652992", "VRAM Total Used Memory (B)": "297873408"}
+        assert of_amd(json.dumps({"card0": card})).memory == ((297873408.0, 206141652992.0),)
+
+    def test_advice_asks_for_the_device_with_what_was_read_and_why_it_is_not_taken(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        from dataclasses import replace
+
+        from observations import TOLD, observation
+
+        import breakeven as be
+        from breakeven.errors import InputError
+        from breakeven.messages import text
+
+        idle = replace(TOLD, device="", devices=None, silent=self.told("0", monkeypatch).silent)
+        for language in ("en", "zh"):
+            with pytest.raises(InputError) as refused:
+                be.load(evidence=observation(told=idle))
+            said = text(refused.value.message, language)
+            assert "--hardware" in said and "nvidia-smi" in said and "H100 80GB" in said
+        assert be.load(evidence=observation(told=idle), flags={"hardware": "h200-sxm"})[0].hardware.device.name == "h200-sxm"
+
+    def test_where_it_is_taken_a_line_says_so_unless_the_user_says_the_device(self) -> None:
+        from dataclasses import replace
+
+        from observations import TOLD, observation
+
+        import breakeven as be
+
+        here = observation(told=replace(TOLD, sources={"device": "nvidia-smi"}))
+        for evidence, flags, said in ((here, {}, 1), (here, {"hardware": "h100-sxm"}, 0), (observation(), {}, 0)):
+            _, warnings = be.load(evidence=evidence, flags=flags)
+            assert [warning.key for warning in warnings].count("warning.evidence_device_here") == said

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import cache
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from breakeven.messages import Message, text
 from breakeven.origin.evidence_file import LARGEST_BYTES, parse_evidence, read_evidence
 from breakeven.renderers import json as as_json
 from breakeven.renderers import markdown, terminal
-from breakeven.spec.evidence import Evidence, Levels, Said, Told, Windowed
+from breakeven.spec.evidence import Evidence, Figure, Levels, Quantiles, Said, Told, Windowed
 
 
 def keys(warnings: tuple[Message, ...]) -> list[str]:
@@ -106,6 +106,21 @@ class TestItsFile:
             with pytest.raises(InputError, match=path.name):
                 read_evidence(path)
 
+    def test_a_field_more_would_be_a_version_more(self) -> None:
+        """Readers refuse what they do not know: see the decision on documents that come back in."""
+        kinds = (Evidence, Told, Figure, Levels, Quantiles, Windowed, Said)
+        of = {kind.__name__: " ".join(field.name for field in fields(kind)) for kind in kinds}
+        assert of == {
+            "Evidence": "schema breakeven source target start end seconds readings missed every_s replicas ranks told figures estimators "
+            "acceptance_cumulative counts levels latencies windows checks warnings missing",
+            "Told": "engine version model settings speculative kv_tokens kv_tokens_local device devices devices_seen sources silent",
+            "Figure": "value sure how metrics low high",
+            "Levels": "values shares sure metric",
+            "Quantiles": "mean count p50 p90 p95 p99 metric sense sure",
+            "Windowed": "window_s requests output_tokens running observed",
+            "Said": "key values",
+        }
+
 
 class TestItsLayer:
     def test_every_value_that_it_fills_is_measured(self) -> None:
@@ -175,6 +190,15 @@ class TestItsLayer:
         twice, _ = be.load(evidence=both, flags={"hardware": "h100-sxm:2", "tp": 1})
         assert twice.workload.concurrency == pytest.approx(2 * (14.0 + 18.0)), "levels are of one replica, clients of all"
         assert not be.load(evidence=evidence, flags={"rate": 4})[1], "who gives the arrivals need not be told how else they are known"
+
+    @pytest.mark.parametrize(("high", "clients"), [(None, 34.0), (36.0, 34.0), (60.0, 30.0)])
+    def test_what_was_in_flight_is_taken_as_counted_unless_requests_outlast_the_observation(
+        self, high: float | None, clients: float
+    ) -> None:
+        counted = {**figures(MEASURED), "in_flight": Figure(value=34.0, sure="derived", how="observed.how_in_flight", high=high)}
+        levels = {"waiting": Levels(values=(0.0, 20.0), shares=(0.1, 0.9), sure="sampled")}
+        d, _ = be.load(evidence=observation(figures=counted, levels=levels))
+        assert d.workload.concurrency == pytest.approx(clients)
 
     def test_an_engine_that_counts_no_requests_stands_at_its_batch(self) -> None:
         measured = {"effective_batch": 3.9, "batch_in_step": 4.2, "tpot_s": 0.009, "output_tokens_per_s": 430.0, "context_tokens": 900.0}

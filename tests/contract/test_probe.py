@@ -19,7 +19,7 @@ from breakeven.document import json_schema
 from breakeven.errors import InputError
 from breakeven.live import Probe
 from breakeven.origin.device_entry import parse_device
-from breakeven.probing import find
+from breakeven.probing import find, streams
 from breakeven.probing.backend import Backend
 from breakeven.probing.backends.host import host
 from breakeven.probing.entry import entry
@@ -116,6 +116,17 @@ def test_the_best_the_middle_and_the_spread_of_repetitions() -> None:
 def test_short_works_are_done_many_times_in_one() -> None:
     clock = Clock()
     assert sampled(clock.work(1e-5), lambda: None, 100.0, clock).repeats == REPEATS and clock.now > LEAST_S * (REPEATS - 1)
+
+
+def test_a_triad_goes_over_as_many_bytes_as_it_is_counted_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    gone: list[int] = []
+    monkeypatch.setattr(streams, "triad", lambda a, b, c, s: gone.append(a.nbytes + b.nbytes + c.nbytes))
+    monkeypatch.setattr(streams, "read", lambda values: gone.append(values.nbytes))
+    backend = host(replace(machine(), cores=2))
+    for work in (backend.triad, backend.read):
+        gone.clear()
+        work(6 * 2**20)()
+        assert sum(gone) == 6 * 2**20
 
 
 def test_this_machine_is_read_and_reaches_something() -> None:

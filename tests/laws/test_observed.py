@@ -45,8 +45,12 @@ def test_the_interval_narrows(times: float) -> None:
 
 def test_far_from_the_measured_load_it_is_less_sure_again() -> None:
     d, _ = observed(1.3)
-    far = replace(d, workload=replace(d.workload, request_rate=None, concurrency=400.0))
-    assert width(far) > width(d)
+    at = [
+        replace(d, workload=replace(d.workload, request_rate=None, concurrency=clients)) for clients in (20.0, 50.0, 100.0, 400.0, 1000.0)
+    ]
+    widths = [width(one) for one in at]
+    assert widths == sorted(widths) and widths[3] > 2.0 * width(d)
+    assert widths[-1] < width(replace(at[-1], calibration=None)), "it is still a measurement of this deployment"
 
 
 def test_a_full_engine_corrects_a_closed_loop() -> None:

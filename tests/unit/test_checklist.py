@@ -7,8 +7,10 @@ from dataclasses import replace
 import pytest
 
 from breakeven.checklist import checklist
+from breakeven.messages import text
 from breakeven.origin.resolve import resolve
 from breakeven.spec.deployment import Deployment
+from breakeven.spec.observed import Observed
 from breakeven.spec.workload import Acceptance
 from breakeven.stats import Range, Value
 
@@ -50,3 +52,22 @@ def test_an_acceptance_without_a_measured_step_leaves_its_item_open() -> None:
     d = deployment()
     item = checklist(replace(d, workload=replace(d.workload, acceptance=Acceptance(length=2.4))), 0.2)[3]
     assert item.status == "missing" and item.evidence.key.endswith("acceptance_only")
+
+
+AFTER = Observed(target="a", start="b", end="c", seconds=60.0, tpot_s=0.01, model_tpot_s=0.011, corrects=True)
+
+
+@pytest.mark.parametrize(
+    ("seen", "status", "evidence"),
+    [
+        (AFTER, "done", "after"),
+        (replace(AFTER, differs=("engine.dtype",), corrects=False), "missing", "before"),
+        (replace(AFTER, tpot_s=None), "missing", "nothing_after"),
+        (replace(AFTER, model_tpot_s=None), "missing", "does_not_fit"),
+        (replace(AFTER, far=4.2), "missing", "far"),
+    ],
+)
+def test_ledgers_are_recomputed_where_the_model_does_not_contradict_what_ran(seen: Observed, status: str, evidence: str) -> None:
+    item = checklist(replace(deployment(), observed=seen), 0.2)[4]
+    assert (item.status, item.evidence.key) == (status, f"judge.check_ledgers_recomputed_after_{evidence}")
+    assert all("{" not in text(item.evidence, language) for language in ("en", "zh"))

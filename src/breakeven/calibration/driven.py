@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
@@ -15,7 +16,7 @@ from breakeven.calibration.points import points_of
 from breakeven.calibration.verification import Verified, verified
 from breakeven.driving.grid import Bounds, Plan
 from breakeven.driving.outcome import Request
-from breakeven.driving.serving import Serving
+from breakeven.driving.serving import Serving, Stated
 from breakeven.driving.tour import Progress, Tour, tour
 from breakeven.errors import BreakevenError, InputError, UnreachableError
 from breakeven.measured.steps import UNSTATED
@@ -24,6 +25,8 @@ from breakeven.origin.calibrated import applied
 from breakeven.spec.calibration_file import CalibrationFile, Sent
 from breakeven.spec.deployment import Deployment
 
+SECRET = re.compile(r"((?:key|token|password|secret)['\"]?[=\s]\s*)(?:'[^']*'|\"[^\"]*\"|\S+)", re.IGNORECASE)
+"""What a launch command hands over under such a name: ``--api-key sk-1``, ``HF_TOKEN=hf_1``."""
 OUR_FILE = "calibration"
 FAULTS: Mapping[str, str] = {
     "unreachable": "drive_unreachable",
@@ -73,7 +76,14 @@ def _command(found: Serving, plan: Plan) -> tuple[str, ...]:
     d, devices = found.deployment, found.deployment.hardware
     hardware = f"{devices.device.name}:{devices.count}" if devices.count > 1 else devices.device.name
     memory = {"--device-memory": f"{devices.device.memory_bytes:.0f}"} if "hardware.device.memory_bytes" in d.provenance else {}
-    stated = {"--model": d.model.name, "--hardware": hardware, **memory, "--engine": d.engine.name}
+    typed = found.stated.flags
+    stated = {
+        "--model": typed.get("model", d.model.name),
+        "--hardware": hardware,
+        **memory,
+        "--engine": d.engine.name,
+        **_typed(found.stated),
+    }
     grid = {
         "--concurrency-grid": ",".join(sorted(widths.split(","), key=int)),
         "--context-grid": ",".join(sorted(contexts.split(","), key=int)),
@@ -85,7 +95,15 @@ def _command(found: Serving, plan: Plan) -> tuple[str, ...]:
         found.address,
         "--allow-load",
         *(word for pair in {**stated, **grid, **_bounds(plan.bounds)}.items() for word in pair),
+        *(word for folder in found.folders for word in ("--catalog", str(folder))),
     )
+
+
+def _typed(stated: Stated) -> dict[str, str]:
+    """What was said of the engine and it does not tell, without keys that stand in its command."""
+    launch = None if stated.launch is None else SECRET.sub(r"\1…", stated.launch)
+    said = {"--engine-version": stated.flags.get("engine_version"), "--launch": launch, "--model-name": stated.model_name}
+    return {option: word for option, word in said.items() if word}
 
 
 def _bounds(bounds: Bounds) -> dict[str, str]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from breakeven.driving.dialect import Dialect
 from breakeven.driving.grid import Room
@@ -35,4 +36,7 @@ class Serving:
     model: str
     """What requests call the model."""
     room: Room
+    stated: Stated = field(default_factory=Stated)
+    folders: Sequence[Path | str] = ()
+    """Of the user's own catalogue."""
     warnings: tuple[Message, ...] = ()

@@ -9,7 +9,7 @@ import re
 import shutil
 import subprocess
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from breakeven.spec.evidence import Said
@@ -19,9 +19,8 @@ LONGEST = 200
 NVIDIA = ("nvidia-smi", "--query-gpu=name,memory.total,memory.used", "--format=csv,noheader,nounits")
 AMD = ("rocm-smi", "--showproductname", "--showmeminfo", "vram", "--json")
 NAMES = ("Card Series", "Card series", "Card Model", "Device Name", "Card model")
+AMD_MEMORY = ("VRAM Total Used Memory (B)", "VRAM Total Memory (B)")
 MOST_LINES = 4096
-LEAST_USED = 0.1
-"""Share of its memory that a device which serves a model has in use: what a desktop takes is less."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,8 +34,8 @@ class Found:
     seen: int | None = None
     """How many there are in the machine."""
     source: str = ""
-    used_share: float | None = None
-    """Of the memory of the one that has most in use, where the tool tells it."""
+    memory: tuple[tuple[float, float], ...] = ()
+    """Bytes in use and bytes in all of each device whose tool says both."""
     trouble: Said | None = None
     """Why nothing is taken of what was read."""
 
@@ -48,13 +47,6 @@ class Found:
         """These devices, of which the catalogue knows nothing."""
         trouble = Said(key="observe.told_device_unknown", values={"name": self.name[:LONGEST]})
         return Found(name=self.name, seen=self.seen, source=self.source, trouble=trouble)
-
-    def in_use(self) -> Found:
-        """These devices, where one of them holds something; else the server behind a local address is elsewhere, or on the processor."""
-        if self.used_share is None or self.used_share >= LEAST_USED:
-            return self
-        trouble = Said(key="observe.told_device_idle", values={"name": self.name[:LONGEST]})
-        return Found(seen=self.seen, source=self.source, trouble=trouble)
 
 
 def read_devices() -> Found:
@@ -83,15 +75,8 @@ def of_nvidia(written: str) -> Found:
     'NVIDIA L4'
     """
     rows = [row for row in csv.reader(io.StringIO(written)) if len(row) >= 2 and row[0].strip()][:MOST_LINES]
-    found = _counted([row[0].strip() for row in rows], "nvidia-smi")
-    shares = [share for row in rows if (share := _used(row)) is not None]
-    return replace(found, used_share=max(shares, default=None))
-
-
-def _used(row: Sequence[str]) -> float | None:
-    """Memory in use over all of it, MiB each."""
-    total, used = (each.strip() for each in (*row[1:3], "", "")[:2])
-    return int(used) / int(total) if used.isdecimal() and total.isdecimal() and int(total) else None
+    memory = [[_number(word) * 2**20 for word in (row[2], row[1])] for row in rows if len(row) >= 3]
+    return replace(_counted([row[0].strip() for row in rows], "nvidia-smi"), memory=_known(memory))
 
 
 def of_amd(written: str) -> Found:
@@ -103,7 +88,20 @@ def of_amd(written: str) -> Found:
     if not isinstance(cards, dict):
         return Found()
     told = [card for name, card in cards.items() if re.fullmatch(r"card\d+", name) and isinstance(card, dict)]
-    return _counted([name for card in told if (name := _amd_name(card))], "rocm-smi")
+    memory = [[_number(card.get(key)) for key in AMD_MEMORY] for card in told]
+    return replace(_counted([name for card in told if (name := _amd_name(card))], "rocm-smi"), memory=_known(memory))
+
+
+def _number(word: object) -> float:
+    """A number as a tool writes it; NaN for ``[N/A]``, which devices without a memory of their own have."""
+    try:
+        return float(str(word))
+    except ValueError:
+        return float("nan")
+
+
+def _known(memory: list[list[float]]) -> tuple[tuple[float, float], ...]:
+    return tuple((used, whole) for used, whole in memory if 0.0 <= used <= whole < float("inf"))
 
 
 def _amd_name(card: Mapping[str, object]) -> str:

@@ -12,6 +12,7 @@ from breakeven.endpoint import Answer, Endpoint
 from breakeven.errors import BreakevenError, UnknownNameError
 from breakeven.observation.cautions import said
 from breakeven.observation.devices import Found, of_labels, read_devices
+from breakeven.observation.occupied import occupied
 from breakeven.observation.telling import Pages, Telling
 from breakeven.observation.timeline import Timeline
 from breakeven.spec.evidence import Said, Told
@@ -29,9 +30,10 @@ def tell(server: Endpoint, timeline: Timeline, *, get: Get | None = None) -> Tol
     """Ask the server that was named, and the machine's own tools where the server runs on it."""
     pages, silent = ask(server, timeline.engine, get or _get)
     devices = of_labels(labels_of(timeline, DEVICES))
-    if not devices.name and urlsplit(endpoint.address(server.url)).hostname in HERE:
-        devices = read_devices().in_use()
-    return told_of(timeline.engine, pages, labels_of(timeline), devices, silent)
+    found = told_of(timeline.engine, pages, labels_of(timeline), devices, silent)
+    if found.device or devices.name or urlsplit(endpoint.address(server.url)).hostname not in HERE:
+        return found
+    return told_of(timeline.engine, pages, labels_of(timeline), occupied(read_devices(), found), silent)
 
 
 def told_in(timeline: Timeline) -> Told:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from breakeven.errors import InputError
 from breakeven.messages import Message
 from breakeven.origin.engine_fields import FIELDS
 from breakeven.origin.layers import ACCEPTANCE_PATHS, ARRIVAL_PATHS, Given, Table
@@ -19,6 +20,10 @@ FULL = 0.5
 """Share of the time with requests waiting from which the engine was full: what arrives is then not what is served."""
 APART = 0.10
 """Numbers of the workload that differ by less than this do not contradict each other."""
+OF_THIS_MACHINE = ("nvidia-smi", "rocm-smi")
+"""Tools that list the devices of the machine on which they run, which is the engine's only where no tunnel leads to it."""
+BLURRED = 0.5
+"""Of a count of requests in flight: requests that last nearly as long as the observation began before it or end after it."""
 LENGTHS = ("input_tokens", "output_tokens")
 
 
@@ -46,9 +51,21 @@ def evidence_layer(evidence: Evidence) -> Layer:
 
 def _of_devices(evidence: Evidence) -> tuple[Message, ...]:
     told = evidence.told
-    if not told.device or told.devices is not None or (told.devices_seen or 1) == 1:
+    if not told.device:
         return ()
+    if told.devices is not None or (told.devices_seen or 1) == 1:
+        source = told.sources.get("device", "")
+        return (Message("warning.evidence_device_here", {"device": told.device, "tool": source}),) if source in OF_THIS_MACHINE else ()
     return (Message("warning.evidence_devices", {"count": told.devices_seen, "device": told.device}),)
+
+
+def no_hardware(evidence: Evidence | None) -> InputError:
+    """That no device is known; with why one that was read is not taken for the engine's, where one was."""
+    silent = {} if evidence is None else evidence.told.silent
+    for tool in OF_THIS_MACHINE:
+        if (why := silent.get(tool)) is not None:
+            return InputError("no_hardware_read", tool=tool, why=Message(why.key, why.values))
+    return InputError("no_hardware")
 
 
 def workload_table(evidence: Evidence) -> Table:
@@ -126,7 +143,10 @@ def of_one_replica(workload: Workload, evidence: Evidence, model: Model) -> Work
 
 
 def in_flight(evidence: Evidence) -> float | None:
-    """Mean requests running and waiting, on all replicas that were observed; figures and levels are those of one."""
+    """Mean requests running and waiting, on all replicas that were observed: counted (Little), else by gauges, which are those of one."""
+    counted = evidence.figures.get("in_flight")
+    if counted is not None and counted.value > 0.0 and (counted.high or counted.value) <= (1.0 + BLURRED) * counted.value:
+        return counted.value
     level = evidence.levels.get("running")
     running = value_of(evidence, "effective_batch") if level is None else mean(level)
     return None if running is None else (running + mean(evidence.levels.get("waiting"))) * evidence.replicas

@@ -15,6 +15,8 @@ from breakeven.spec.evidence import Evidence
 
 ABOUT_ARRIVALS = ("warning.evidence_full", "warning.evidence_no_requests", "warning.evidence_none_ended")
 """Notes of an observation that say nothing where the user gives the arrivals."""
+ABOUT_DEVICE = ("warning.evidence_device_here",)
+"""And where the user gives the device."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +40,9 @@ class Layers:
         observed = self.observed.table
         found += contradictions(observed, (self.settings, self.ran, *self.typed), "warning.evidence_contradicts")
         arrivals = any(path in layer for layer in self.typed for path in (*ARRIVAL_PATHS, "workload.trace"))
-        notes = tuple(note for note in self.observed.notes if not arrivals or note.key not in ABOUT_ARRIVALS)
+        device = any("hardware.device" in layer for layer in self.typed)
+        answered = (*(ABOUT_ARRIVALS if arrivals else ()), *(ABOUT_DEVICE if device else ()))
+        notes = tuple(note for note in self.observed.notes if note.key not in answered)
         return (*found, *differing(observed, self.typed), *notes)
 
 

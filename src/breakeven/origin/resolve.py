@@ -16,7 +16,7 @@ from breakeven.origin.calibrated import calibration_of
 from breakeven.origin.deployment_file import read_deployment
 from breakeven.origin.engine_fields import FIELDS, WITHOUT_EFFECT
 from breakeven.origin.evidence_file import read_evidence
-from breakeven.origin.evidence_layer import of_one_replica
+from breakeven.origin.evidence_layer import no_hardware, of_one_replica
 from breakeven.origin.input_layers import check_arrivals, layers_of
 from breakeven.origin.launch import LaunchSettings
 from breakeven.origin.launch_command import parse_launch
@@ -91,7 +91,7 @@ def resolve_table(
     dirs = tuple(catalog_dirs)
     provenance: dict[str, Provenance] = {}
     model = _model(merged, dirs, beside, provenance)
-    device = _device(merged, dirs, provenance)
+    device = _device(merged, dirs, provenance, seen)
     loaded = workload_of(merged, beside, seen.windows if seen is not None else None)
     provenance.update(loaded.provenance)
     built = _engine(merged, model, device, command, provenance)
@@ -149,10 +149,10 @@ def _model(merged: Table, dirs: tuple[Path, ...], beside: Path | None, provenanc
     return model
 
 
-def _device(merged: Table, dirs: tuple[Path, ...], provenance: dict[str, Provenance]) -> Device:
+def _device(merged: Table, dirs: tuple[Path, ...], provenance: dict[str, Provenance], seen: Evidence | None) -> Device:
     given = merged.get("hardware.device")
     if given is None:
-        raise InputError("no_hardware")
+        raise no_hardware(seen)
     provenance["hardware.device"] = "measured" if given.layer == "evidence" else "catalogue"
     device = catalog.load("hardware", word(given.value, "hardware.device"), dirs)
     stated = merged.get("hardware.memory_bytes")

@@ -26,5 +26,7 @@ class Observed:
     """What the model says of the measured load without this measurement."""
     differs: tuple[str, ...] = ()
     """Settings in force that are not those it ran with, by their paths: then it is not a measurement of this deployment."""
+    far: float | None = None
+    """Times of the model's that the measured time per token is, where it is too many or too few for both to be of one thing."""
     corrects: bool = False
     """Whether its times stand over the model's."""
