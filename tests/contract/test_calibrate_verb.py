@@ -200,3 +200,10 @@ def test_what_is_written_of_real_pairs_is_read_again(shared, tmp_path, capsys) -
     code, _, err = ran(capsys, path, "--out", tmp_path / "pairs.toml")
     assert (code, err) == (0, "")
     assert len(read_calibration(tmp_path / "pairs.toml").parameters) > 10
+
+
+def test_a_file_of_another_kind_is_not_written_over(sample: Path, tmp_path: Path, capsys) -> None:
+    path = tmp_path / "notes.md"
+    path.write_text("precious", encoding="utf-8")
+    code, out, err = ran(capsys, sample, "--out", path)
+    assert (code, out) == (2, "") and "no calibration" in err and path.read_text(encoding="utf-8") == "precious"

@@ -168,6 +168,11 @@ class TestEveryEngine:
         assert found.figures["batch_in_step"].value == pytest.approx(8.0)
         assert found.figures["batch_in_step"].how == "observed.how_decoded_per_step"
 
+    def test_an_idle_half_of_the_window_does_not_lengthen_the_context_of_llamacpps_slots(self) -> None:
+        held = made("decode_context_tokens", [120.0, 120.0, 120.0])
+        found = of(made("running", [2.0, 2.0, 2.0, 0.0, 0.0, 0.0]), held, made("steps", [0, 10, 20, 20, 20, 20]))
+        assert found.figures["context_tokens"].value == pytest.approx(60.0)
+
     def test_tgi_counts_sequences_over_passes_and_drafts_without_rounds(self) -> None:
         found = evidence(page_of("tgi/3.txt"))
         counts = found.counts

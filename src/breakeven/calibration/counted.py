@@ -36,6 +36,6 @@ def rose(name: str, before: Mapping[str, float], after: Mapping[str, float]) -> 
 def used_by_others(before: Mapping[str, float], after: Mapping[str, float], made: Tour) -> tuple[Message, ...]:
     """A sentence where the engine put out more tokens than came back to us: steps were wider than they were taken to be."""
     counted = rose(PUT_OUT, before, after)
-    if counted is None or counted <= made.output_tokens * (1.0 + SLACK):
+    if counted is None or counted <= made.output_tokens * (1.0 + SLACK) + made.unseen_tokens:
         return ()
     return (Message("driving.others", {"counted": counted, "ours": made.output_tokens}),)

@@ -56,6 +56,12 @@ class Tour:
         """Tokens that came back."""
         return sum(one.driven.output_tokens for one in self.visited)
 
+    @property
+    def unseen_tokens(self) -> int:
+        """The most that the engine may have put out for requests that were cut off, beyond what came back of them."""
+        cut = (each for one in self.visited for each in one.driven.requests if each.end != "done")
+        return sum(max(each.asked_tokens - each.output_tokens, 0) for each in cut)
+
 
 def tour(
     endpoint: Endpoint,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from breakeven.observation import edges, gauges, rounds
 from breakeven.observation.estimate import figure, known, ratio
@@ -107,9 +108,14 @@ def _by_busy_steps(q: Quantities) -> Figure | None:
         return None
     share = level.share_above_zero
     half = max(gauges.Q95 * (share * (1.0 - share) / max(level.independent, 1.0)) ** 0.5, 1.0 / level.values.size)
-    return figure(
+    found = figure(
         in_step.value * share, "derived", "observed.how_busy_steps_share", (*in_step.metrics, *level.metrics), half=in_step.value * half
     )
+    decoding = _by_decode_seconds(q)
+    if found is None or found.low is None or decoding is None:
+        return found
+    # Slots that read a prompt, or wait to, run and do not decode; what requests that ended spent decoding is the least it can be.
+    return replace(found, low=min(found.low, decoding.value))
 
 
 def _by_gauge(q: Quantities) -> Figure | None:

@@ -36,6 +36,12 @@ class Level:
         return float(self.values @ self.weights / self.weights.sum())
 
     @property
+    def mean_above_zero(self) -> float | None:
+        """Mean over the time in which it was not 0; None where it always was."""
+        above = self.values > 0.0
+        return float(self.values[above] @ self.weights[above] / self.weights[above].sum()) if above.any() else None
+
+    @property
     def share_above_zero(self) -> float:
         """Share of the time in which it was not 0."""
         return float(self.weights[self.values > 0.0].sum() / self.weights.sum())

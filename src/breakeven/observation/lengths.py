@@ -119,7 +119,9 @@ def _told_context(q: Quantities) -> Figure | None:
     held, running = q.level("decode_context_tokens"), q.level("running_decode") or q.level("running")
     if held is None or running is None:
         return None
-    return figure(ratio(held.mean, running.mean), "sampled", "observed.how_context_told", (*held.metrics, *running.metrics))
+    # Readings of an idle engine hold nothing (SGLang) or are not there (llama.cpp's slots): both means are of the others.
+    value = ratio(held.mean_above_zero, running.mean_above_zero)
+    return figure(value, "sampled", "observed.how_context_told", (*held.metrics, *running.metrics))
 
 
 def _derived_context(q: Quantities) -> Figure | None:

@@ -42,7 +42,10 @@ def _busy_steps(q: Quantities) -> Figure | None:
     if passes is None or over_time is None or in_step is None:
         return None
     value = ratio(over_time.value * q.replica_seconds, passes * in_step.value)
-    return figure(value, "derived", "observed.how_step_batches", (*over_time.metrics, *in_step.metrics, *metric))
+    found = figure(value, "derived", "observed.how_step_batches", (*over_time.metrics, *in_step.metrics, *metric))
+    if found is None or over_time.low is None or over_time.high is None:
+        return found
+    return replace(found, low=found.value * over_time.low / over_time.value, high=found.value * over_time.high / over_time.value)
 
 
 def _from_tpot(q: Quantities) -> Figure | None:

@@ -100,11 +100,22 @@ def _refuse_beside(first: str, others: Mapping[str, object]) -> None:
         raise InputError("two_forms", first=first, second=second)
 
 
+OURS = ('schema = "breakeven.calibration/', "breakeven calibrate --probe")
+"""What a calibration and a probed device begin with or hold: they may be made anew."""
+
+
 def _place(out: str | None) -> Path | None:
-    """Where a file is to go: looked at before what goes into it is measured."""
+    """Where a file is to go: looked at before what goes into it is measured, and never over a file of another kind."""
     path = None if out is None else Path(out)
-    if path is not None and not path.parent.is_dir():
+    if path is None:
+        return None
+    if not path.parent.is_dir():
         raise InputError("observe_out_folder", path=str(path))
+    if path.is_file() and path.stat().st_size:
+        with path.open("rb") as there:
+            head = there.read(2**16).decode("utf-8", errors="replace")
+        if not any(sign in head for sign in OURS):
+            raise InputError("calibrate_out_other", path=str(path))
     return path
 
 
@@ -125,9 +136,9 @@ def _fitted(
     if out is not None and ship is not None:
         raise InputError("two_forms", first="--out", second="--ship")
     found = api.calibrate(files, **said, ship=ship, catalog_dirs=catalog_dirs)
-    path = Path(out) if out is not None else None if ship is None else SHIPPED / f"{ship}.toml"
-    if path is not None and path.resolve() in {Path(file).resolve() for file in files}:
-        raise InputError("calibrate_over_input", path=path.as_posix())
+    if out is not None and Path(out).resolve() in {Path(file).resolve() for file in files}:
+        raise InputError("calibrate_over_input", path=Path(out).as_posix())
+    path = _place(out) if ship is None else SHIPPED / f"{ship}.toml"
     if path is not None:
         streams.write_file(path, document.written(found.document))
     return calibrate_report.compose(found, spoken, None if path is None else path.as_posix())
