@@ -224,7 +224,7 @@ def test_blocks_become_shares_and_tokens() -> None:
 def test_a_field_of_an_iteration_that_is_no_number_is_left_out_and_counted(value: str) -> None:
     one = f'{{"iter": 1, "numActiveRequests": {value}, "kvCacheStats": {{"usedNumBlocks": {value}, "maxNumBlocks": 10}}}}'
     found = read(f"[{one}]".encode(), "application/json")
-    assert found.not_numbers == 2 and [note.key for note in found.notes] == ["adapter.page_not_numbers"]
+    assert found.not_numbers == 2 and "adapter.page_not_numbers" in [note.key for note in found.notes]
     assert not by_quantity(found).keys() & {"running", "kv_used_blocks"} and by_quantity(found)["kv_total_blocks"][0].value == 10.0
 
 
