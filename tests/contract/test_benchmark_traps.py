@@ -15,7 +15,7 @@ from breakeven import api
 from breakeven.errors import InputError
 from breakeven.measured.benchmark import Loop, Outcome
 from breakeven.measured.benchmark_files import read_benchmark
-from breakeven.measured.benchmarks.llama_bench import weight_format
+from breakeven.measured.ggml_names import weight_format
 from breakeven.measured.step_forms import Reading
 from breakeven.measured.steps import Stated
 from breakeven.messages import text
