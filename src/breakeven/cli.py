@@ -12,12 +12,12 @@ try:
     import typer
 
     from breakeven import registry, streams
-    from breakeven.command_line import language_of, one_of, translate, usage_line, without_language
+    from breakeven.command_line import language_of, once, one_of, translate, usage_line, without_language
     from breakeven.deployment_options import Deployed, takes_deployment
     from breakeven.errors import BreakevenError, InputError
     from breakeven.messages import say, text
     from breakeven.observe_options import For, Header
-    from breakeven.observing import Url
+    from breakeven.observing import Urls
     from breakeven.trace_options import Columns, Group, Tokenizer, reading_of, with_trace
     from breakeven.verb import AsJson, Folders, InLanguage, Seed, ShowHelp
     from breakeven.verb import language as _language
@@ -54,7 +54,7 @@ def root(
 def advise(
     ctx: typer.Context,
     deployed: Deployed,
-    url: Url = None,
+    url: Urls = None,
     observed_for: For = None,
     header: Header = None,
     columns: Columns = None,
@@ -80,8 +80,8 @@ def advise(
     one_of(objective, "--objective", api.OBJECTIVES)
     one_of(explain, "--explain", api.levers())
     typed = deployed if columns is tokenizer is group is None else with_trace(deployed, reading_of(columns, tokenizer, group))
-    if url is not None or observed_for is not None or header is not None:
-        typed = observing.with_url(typed, url, observed_for, header)
+    if url or observed_for is not None or header:
+        typed = observing.with_urls(typed, url, observed_for, header)
     deployment, warnings = api.load(**typed)
     drawn, pays_from = values.count(draws, "--draws"), values.number(threshold, "--threshold")
     if explain is not None:
@@ -173,7 +173,8 @@ def run(arguments: Sequence[str]) -> int:
     command.name = None
     translate(command, language)
     try:
-        with streams.speaking(language), command.make_context("breakeven", without_language(arguments)) as context:
+        once(words := without_language(arguments), command)
+        with streams.speaking(language), command.make_context("breakeven", words) as context:
             context.meta["language"] = language
             command.invoke(context)
     except streams.UnwrittenError as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
@@ -22,11 +21,10 @@ from breakeven.errors import BreakevenError, InputError, UnreachableError
 from breakeven.measured.steps import UNSTATED
 from breakeven.messages import Message
 from breakeven.origin.calibrated import applied
+from breakeven.origin.launch_command import without_secrets
 from breakeven.spec.calibration_file import CalibrationFile, Sent
 from breakeven.spec.deployment import Deployment
 
-SECRET = re.compile(r"((?:key|token|password|secret)['\"]?[=\s]\s*)(?:'[^']*'|\"[^\"]*\"|\S+)", re.IGNORECASE)
-"""What a launch command hands over under such a name: ``--api-key sk-1``, ``HF_TOKEN=hf_1``."""
 OUR_FILE = "calibration"
 FAULTS: Mapping[str, str] = {
     "unreachable": "drive_unreachable",
@@ -101,7 +99,7 @@ def _command(found: Serving, plan: Plan) -> tuple[str, ...]:
 
 def _typed(stated: Stated) -> dict[str, str]:
     """What was said of the engine and it does not tell, without keys that stand in its command."""
-    launch = None if stated.launch is None else SECRET.sub(r"\1…", stated.launch)
+    launch = None if stated.launch is None else without_secrets(stated.launch)
     said = {"--engine-version": stated.flags.get("engine_version"), "--launch": launch, "--model-name": stated.model_name}
     return {option: word for option, word in said.items() if word}
 
