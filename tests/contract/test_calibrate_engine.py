@@ -187,7 +187,9 @@ class TestOnAServer:
     ) -> None:
         stub.engine.build = "b0-unknown"
         path = tmp_path / "made.toml"
-        ran(capsys, stub, folder, "--allow-load", "--concurrency-grid", "1,2", "--context-grid", "64", "--requests", "2", "--out", path)
+        grid = ("--concurrency-grid", "1,2", "--context-grid", "64", "--requests", "2")
+        shown = ran(capsys, stub, folder, "--allow-load", *grid, "--out", path)[1]
+        assert "does not say its version" in " ".join(shown.split()) and "of no version" in " ".join(shown.split())
         read = read_calibration(path)
         assert read.sent is not None and (read.sent.version, [curve.version for curve in read.curves]) == ("", ["main"])
         flags = {

@@ -13,6 +13,7 @@ from breakeven.calibration.counted import DRAFTED, counts, rose, used_by_others
 from breakeven.calibration.driven_rows import rows_of
 from breakeven.calibration.points import points_of
 from breakeven.calibration.verification import Verified, verified
+from breakeven.catalog import engine_title
 from breakeven.driving.grid import Bounds, Plan
 from breakeven.driving.outcome import Request
 from breakeven.driving.serving import Serving, Stated
@@ -115,6 +116,7 @@ def calibrated_by(made: Tour, d: Deployment, server: str, command: Sequence[str]
     _check(made, server)
     if any(one.drafted_tokens for visited in made.visited for one in visited.driven.requests):
         raise InputError("drive_speculative", server=server)
+    told = (*told, *_version_untold(d))
     d = _as_told(d)
     rows = rows_of(made, d, server)
     if not any(run.deployment.workload.batch is not None for run in rows.runs):
@@ -125,6 +127,13 @@ def calibrated_by(made: Tour, d: Deployment, server: str, command: Sequence[str]
     points, _ = points_of(made)
     load = Driven(points=tuple(points), verification=_verification(document, d), notes=(*told, *_notes(made, rows)))
     return replace(found, document=document, driven=load)
+
+
+def _version_untold(d: Deployment) -> tuple[Message, ...]:
+    """That the engine does not say which version it is, and what was assumed of it meanwhile."""
+    if d.provenance.get("engine.version") != "assumed":
+        return ()
+    return (Message("driving.version_untold", {"engine": engine_title(d.engine.name), "version": d.engine.version}),)
 
 
 def _as_told(d: Deployment) -> Deployment:
