@@ -23,6 +23,8 @@ def with_urls(deployed: Deployed, urls: Sequence[str] | None, for_: str | None, 
         raise InputError("evidence_without_url", option="--for" if for_ is not None else "--header")
     if deployed["evidence"] is not None:
         raise InputError("evidence_two")
+    if "://" in (deployed["file"] or ""):
+        raise InputError("url_each")
     from breakeven import live, live_view
 
     for_s, every_s = schedule(for_ or FOR, EVERY)

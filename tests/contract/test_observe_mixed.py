@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,15 +21,27 @@ from breakeven.observation import history, scrape, window
 from breakeven.observation.history import Asked
 from breakeven.observation.prometheus import Server
 from breakeven.observation.quantities import Quantities
+from breakeven.observation.record import Record
+from breakeven.observation.scrape import Missed, Read
 from breakeven.observation.timeline import Timeline
 
 PAGES = Path(__file__).parent / "pages"
 BASE, HOUR = 1_789_948_800.0, 3600.0
 
 
-def observed(*pages: str, readings: int = 8) -> Timeline:
+def observed(*pages: str) -> Timeline:
+    """Each page once and the last one twice, however slow the machine; then the user ends it, which is left out of the notes."""
+    heard = 0
+
+    def count(one: Read | Missed, record: Record) -> None:
+        nonlocal heard
+        heard += 1
+        if heard == len(pages) + 1:
+            signal.raise_signal(signal.SIGINT)
+
     with serving({"/metrics": in_turn(*map(whole, pages))}) as server:
-        return window.observe(scrape.targets([f"{server.url}/metrics"]), for_s=(readings - 1) * 0.05, every_s=0.05)
+        timeline = window.observe(scrape.targets([f"{server.url}/metrics"]), for_s=600.0, every_s=0.05, heard=count)
+    return replace(timeline, notes=tuple(note for note in timeline.notes if note.key != "observe.note_interrupted"))
 
 
 def beside(*answers: Answering, readings: int = 4, engine: str | None = None) -> tuple[Timeline, list[str]]:
@@ -70,7 +84,7 @@ class TestKinds:
         assert timeline.engine == "vllm" and timeline.missed == 0 and Quantities(timeline).level("device_dram_active", "mean") is not None
 
     def test_a_server_that_becomes_another_engine_on_the_way_is_lost_from_then_on(self) -> None:
-        timeline, urls = beside(Counting(), in_turn(status(503), *(whole(sglang(at)) for at in range(9))), readings=12)
+        timeline, urls = beside(Counting(), in_turn(status(503), *(whole(sglang(at)) for at in range(9))))
         assert timeline.engine == "vllm" and "observe.note_never" in keys(timeline)
         assert any("sglang" in text(note) and urls[1] in text(note) for note in timeline.notes)
 
@@ -78,6 +92,13 @@ class TestKinds:
         timeline, _ = beside(whole(vllm(1)), whole(vllm(1).replace('"m"', '"other"')))
         assert [note.values["models"] for note in timeline.notes if note.key == "observe.note_models"] == ["m, other"]
         assert "observe.note_models" not in keys(beside(whole(vllm(1)), whole(vllm(1)))[0])
+
+    def test_two_addresses_of_one_process_are_said_to_be_one_server(self) -> None:
+        timeline, urls = beside(whole(vllm(1, started=1e9 + 0.25)), whole(vllm(1, started=1e9 + 0.25)))
+        [said] = [text(note) for note in timeline.notes if note.key == "observe.note_one_process"]
+        assert all(url in said for url in urls)
+        apart, _ = beside(whole(vllm(1, started=1e9 + 0.25)), whole(vllm(1, started=1e9 + 0.5)))
+        assert "observe.note_one_process" not in keys(apart)
 
 
 def both(first: float | str, second: float | str) -> str:
@@ -87,7 +108,7 @@ def both(first: float | str, second: float | str) -> str:
 
 class TestPartOfASum:
     def test_a_reading_without_a_part_is_left_out_and_nothing_is_counted_twice(self) -> None:
-        found = observed(both(1000, 5000), both(1010, 5020), both(1020, "NaN"), both(1030, 5060), readings=12)
+        found = observed(both(1000, 5000), both(1010, 5020), both(1020, "NaN"), both(1030, 5060))
         assert Quantities(found).rise("output_tokens") == 30.0 + 60.0
         assert not [key for key in keys(found) if "restart" in key]
         [said] = [text(note) for note in found.notes if note.key == "observe.note_partial_left"]
@@ -96,11 +117,11 @@ class TestPartOfASum:
     def test_what_is_no_number_by_turns_leaves_the_others_readings(self) -> None:
         pages = [both(1000 + 10 * at, 5000 + 20 * at) for at in range(6)]
         pages[1], pages[3] = both("NaN", 5020), both(1030, "NaN")
-        found = observed(*pages, readings=14)
+        found = observed(*pages)
         assert Quantities(found).rise("output_tokens") == 50.0 + 100.0
 
     def test_a_part_that_never_is_a_number_leaves_the_rest(self) -> None:
-        found = observed(both(1000, "NaN"), both(1010, "NaN"), both(1030, "NaN"), readings=10)
+        found = observed(both(1000, "NaN"), both(1010, "NaN"), both(1030, "NaN"))
         assert Quantities(found).rise("output_tokens") == 30.0
         assert "observe.note_partial_rest" in keys(found) and "adapter.page_not_numbers" in keys(found)
 

@@ -118,3 +118,34 @@ def test_what_stands_twice_as_it_is_or_is_put_over_another_is_taken(capsys: pyte
     same = ["--launch", "vllm serve m -tp 1", "--launch", "vllm serve m -tp 1"]
     assert cli.run(["advise", *over, *same, "--draws", "16", "--json"]) == 0
     assert '"name": "llama-3.1-8b"' in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--header", "Authorization=ENGINE_AUTH", "--header", "authorization=HOME"], "--header authorization is given twice"),
+        (["--out", "."], ".: a folder, not a file"),
+        (["{url}"], "named twice"),
+    ],
+)
+def test_what_would_be_lost_at_the_end_is_refused_at_the_beginning(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
+) -> None:
+    with serving({"/metrics": Counting()}) as server:
+        given = [one.format(url=server.url) for one in arguments]
+        assert cli.run(["observe", f"{server.url}/metrics", *given, "--for", "200ms", "--every", "100ms"]) == 2
+        assert not server.asked
+    assert words in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device here that is always full")
+def test_what_cannot_be_kept_is_shown_all_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    with serving({"/metrics": Counting()}) as server:
+        assert cli.run(["observe", f"{server.url}/metrics", "--for", "200ms", "--every", "100ms", "--out", "/dev/full"]) == 2
+    shown = capsys.readouterr()
+    assert "sequences decode together" in shown.out and "/dev/full: cannot be written" in shown.err
+
+
+def test_an_address_without_its_option_is_told_where_it_belongs(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["advise", "--url", "http://127.0.0.1:9", "http://127.0.0.1:8", "--hardware", "h100-sxm"]) == 2
+    assert "every address has its own --url" in capsys.readouterr().err

@@ -28,3 +28,13 @@ def several_models(pages: Iterable[Page]) -> Iterator[Message]:
     named = {one.models for one in pages if one.role != "device" and one.models}
     if len(named) > 1:
         yield Message("observe.note_models", {"models": ", ".join(sorted({name for models in named for name in models}))})
+
+
+def one_process(first: Mapping[str, Page]) -> Iterator[Message]:
+    """That two addresses seem to lead to one server: its process began at the same hundredth of a second."""
+    began: dict[float, str] = {}
+    for source, page in first.items():
+        if page.role == "engine" and page.started_s is not None and page.started_s % 1.0:
+            other = began.setdefault(page.started_s, source)
+            if other != source:
+                yield Message("observe.note_one_process", {"target": source, "other": other})

@@ -97,7 +97,7 @@ class Record:
             readings=len(times),
             every_s=self.every_s,
             missed=sum(course.missed for course in self._courses.values()),
-            notes=(*self._notes.values(), *kinds.several_models(self._first.values()), *told, *partial),
+            notes=(*self._notes.values(), *kinds.several_models(self._first.values()), *kinds.one_process(self._first), *told, *partial),
             unsure=frozenset(self._unsure),
         )
 

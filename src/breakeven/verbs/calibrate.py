@@ -16,6 +16,7 @@ from breakeven.verb import AsJson, Folders, InLanguage, Seed, ShowHelp, Verbose,
 
 if TYPE_CHECKING:
     from breakeven.calibrate_document import CalibrateDocument
+    from breakeven.calibration.calibrate import Calibrated
     from breakeven.compose import Language
     from breakeven.probe_document import ProbeDocument
 
@@ -78,12 +79,19 @@ def calibrate(
         return
     if driven_url is not None:
         _refuse_beside("--url", {"FILES": files, "--ship": ship})
+        from breakeven import calibrate_report
+        from breakeven.calibration import document
         from breakeven.driving.serving import Stated
 
         flags = {"model": model, "hardware": hardware, "device_memory": device_memory, "engine": engine, "engine_version": engine_version}
         stated = Stated(flags={name: given for name, given in flags.items() if given is not None}, launch=launch, model_name=model_name)
         sent = Sent(url=driven_url, allow_load=allow_load, headers=headers(header), stated=stated, catalog_dirs=catalog_dirs or ())
-        show(_driven(sent, grid_of(grid), _place(out), language(ctx)), as_json, verbose=verbose)
+        place = _place(out)
+        found = _driven(sent, grid_of(grid), language(ctx))
+        failed = None if place is None else _unwritten(place, document.written(found.document))
+        show(calibrate_report.compose(found, language(ctx), place.as_posix() if place and not failed else None), as_json, verbose=verbose)
+        if failed is not None:
+            raise failed
         return
     if (unused := next((name for name, given in of_load.items() if given), None)) is not None:
         raise InputError("drive_no_url", option=unused)
@@ -111,6 +119,8 @@ def _place(out: str | None) -> Path | None:
         return None
     if not path.parent.is_dir():
         raise InputError("observe_out_folder", path=str(path))
+    if path.is_dir():
+        raise InputError("file_is_a_folder", path=str(path))
     if path.is_file() and path.stat().st_size:
         with path.open("rb") as there:
             head = there.read(2**16).decode("utf-8", errors="replace")
@@ -144,13 +154,21 @@ def _fitted(
     return calibrate_report.compose(found, spoken, None if path is None else path.as_posix())
 
 
-def _driven(sent: Sent, grid: Mapping[str, Any], path: Path | None, spoken: "Language") -> "CalibrateDocument":
+def _unwritten(path: Path, words: str) -> InputError | None:
+    """Why a file could not be written: what a load of minutes told is shown first."""
+    try:
+        streams.write_file(path, words)
+    except InputError as error:
+        return error
+    return None
+
+
+def _driven(sent: Sent, grid: Mapping[str, Any], spoken: "Language") -> "Calibrated":
     """A load on a running engine."""
-    from breakeven import calibrate_report, live
-    from breakeven.calibration import document
+    from breakeven import live
 
     with told(spoken) as progress:
-        found = live.calibrate_engine(
+        return live.calibrate_engine(
             sent.url,
             allow_load=sent.allow_load,
             stated=sent.stated,
@@ -159,9 +177,6 @@ def _driven(sent: Sent, grid: Mapping[str, Any], path: Path | None, spoken: "Lan
             progress=progress,
             **grid,
         )
-    if path is not None:
-        streams.write_file(path, document.written(found.document))
-    return calibrate_report.compose(found, spoken, None if path is None else path.as_posix())
 
 
 def _probed(hardware: str | None, path: Path | None, catalog_dirs: Sequence[str], spoken: "Language") -> "ProbeDocument":

@@ -105,13 +105,16 @@ def _tell(
 
     if _is_described(described):
         evidence = live.with_ledgers(evidence, timeline, targets, described)
-    if path is not None:
-        from breakeven.renderers import json
-
-        streams.write_file(path, json.render(evidence))
     reading = [word for name, given in again.items() for one in _each(given) for word in (name, one)]
     typed = observe_report.Typed(reading=reading, described=deployment_options.typed(described))
-    show(observe_report.compose(evidence, language(ctx), typed), as_json, verbose=verbose)
+    try:
+        if path is not None:
+            from breakeven.renderers import json
+
+            streams.write_file(path, json.render(evidence))
+    finally:
+        # What was read for hours is shown, even where it cannot be kept.
+        show(observe_report.compose(evidence, language(ctx), typed), as_json, verbose=verbose)
 
 
 def _each(given: str | list[str] | None) -> list[str]:
