@@ -84,7 +84,7 @@ class TestKinds:
         assert timeline.engine == "vllm" and timeline.missed == 0 and Quantities(timeline).level("device_dram_active", "mean") is not None
 
     def test_a_server_that_becomes_another_engine_on_the_way_is_lost_from_then_on(self) -> None:
-        timeline, urls = beside(Counting(), in_turn(status(503), *(whole(sglang(at)) for at in range(9))))
+        timeline, urls = beside(Counting(), in_turn(status(503), *(whole(sglang(at)) for at in range(9))), readings=40)
         assert timeline.engine == "vllm" and "observe.note_never" in keys(timeline)
         assert any("sglang" in text(note) and urls[1] in text(note) for note in timeline.notes)
 
