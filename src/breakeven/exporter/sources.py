@@ -6,15 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 from time import time
 from typing import TYPE_CHECKING, Any
 
-from breakeven import api, live
+from breakeven import api
 from breakeven.advice import Advice
 from breakeven.exporter.loop import Loop
 from breakeven.observation import window
 from breakeven.observation.scrape import Missed, Read
 from breakeven.spec.evidence import Evidence
+from breakeven.use_cases import observe as live
 
 if TYPE_CHECKING:
-    from breakeven.observation.history import Asked
+    from breakeven.observation.history import HistoryQuery
     from breakeven.observation.record import Record
     from breakeven.observation.scrape import Target
 
@@ -41,7 +42,7 @@ def of_engines(targets: Sequence[Target], deployed: Deployed | None, *, for_s: f
     return Loop(targets=tuple(one.source for one in targets), observe=observe, advise=_adviser(deployed))
 
 
-def of_history(url: str, asked: Callable[[], Asked], deployed: Deployed | None, *, headers: Mapping[str, str]) -> Loop:
+def of_history(url: str, asked: Callable[[], HistoryQuery], deployed: Deployed | None, *, headers: Mapping[str, str]) -> Loop:
     """What a server keeps of its last hours, over and over."""
     from breakeven.endpoint import address
     from breakeven.observation import told

@@ -17,7 +17,7 @@ from breakeven.verb import AsJson, InLanguage, Seed, ShowHelp, Verbose, language
 
 if TYPE_CHECKING:
     from breakeven.live_view import Progress, View
-    from breakeven.observation.history import Asked
+    from breakeven.observation.history import HistoryQuery
     from breakeven.observation.scrape import Target
     from breakeven.observation.timeline import Timeline
     from breakeven.spec.deployment import Deployment
@@ -51,7 +51,7 @@ def observe(
     show_help: ShowHelp = False,
 ) -> None:
     """What a running engine does: batch, steps, tokens, latencies, cache and acceptance, by its own metrics."""
-    from breakeven import live
+    from breakeven.use_cases import observe as live
 
     whole(seed, "--seed")
     addresses, file = split(urls, deployed["file"])
@@ -94,7 +94,8 @@ def _tell(
     verbose: bool,
 ) -> None:
     """Keep the evidence and show it, with its ledgers where the deployment is described."""
-    from breakeven import live, observe_report
+    from breakeven import observe_report
+    from breakeven.use_cases import observe as live
 
     if _is_described(described):
         evidence = live.with_ledgers(evidence, timeline, targets, described)
@@ -113,12 +114,12 @@ def _export(
     sent: dict[str, str],
     times: tuple[str, str],
     prometheus: str | None,
-    asked: "Callable[[], Asked]",
+    asked: "Callable[[], HistoryQuery]",
     model_name: str | None,
 ) -> None:
     """Observe over and over, and republish."""
-    from breakeven import live
     from breakeven.exporter import loop, server, sources
+    from breakeven.use_cases import observe as live
 
     host, port = server.place(export)
     deployed = described if _is_described(described) else None
@@ -140,8 +141,9 @@ def _seen(
     ctx: typer.Context, targets: "tuple[Target, ...]", known: "Deployment | None", schedule: tuple[float, float], watch: bool
 ) -> "Progress | View":
     """What is shown while it is read."""
-    from breakeven import live, live_view, observe_report
+    from breakeven import live_view, observe_report
     from breakeven.spec.evidence import Told
+    from breakeven.use_cases import observe as live
 
     if not watch:
         return live_view.Progress(", ".join(one.source for one in targets), *schedule)

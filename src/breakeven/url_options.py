@@ -23,7 +23,8 @@ def with_url(deployed: Deployed, url: str | None, for_: str | None, header: Sequ
         raise InputError("evidence_without_url", option="--for" if for_ is not None else "--header")
     if deployed["evidence"] is not None:
         raise InputError("evidence_two")
-    from breakeven import live, live_view
+    from breakeven import live_view
+    from breakeven.use_cases import observe as live
 
     for_s, every_s = schedule(for_ or FOR, EVERY)
     live.described(deployed)  # what is typed wrong is said before anybody waits
