@@ -12,7 +12,7 @@ from breakeven.exporter.loop import Loop
 from breakeven.observation import window
 from breakeven.observation.scrape import Missed, Read
 from breakeven.spec.evidence import Evidence
-from breakeven.use_cases import observe as live
+from breakeven.use_cases import observe as observing
 
 if TYPE_CHECKING:
     from breakeven.observation.history import HistoryQuery
@@ -36,8 +36,8 @@ def of_engines(targets: Sequence[Target], deployed: Deployed | None, *, for_s: f
         timeline = window.observe(targets, for_s=for_s, every_s=every_s, heard=read)
         if any(note.key == INTERRUPTED for note in timeline.notes):
             raise KeyboardInterrupt
-        evidence = live.evidence_of(timeline, live.told_of(targets, timeline), targets)
-        return evidence if deployed is None else live.with_ledgers(evidence, timeline, targets, deployed)
+        evidence = observing.evidence_of(timeline, observing.told_of(targets, timeline), targets)
+        return evidence if deployed is None else observing.with_ledgers(evidence, timeline, targets, deployed)
 
     return Loop(targets=tuple(one.source for one in targets), observe=observe, advise=_adviser(deployed))
 
@@ -48,13 +48,13 @@ def of_history(url: str, asked: Callable[[], HistoryQuery], deployed: Deployed |
     from breakeven.observation import told
 
     def observe(heard: Heard) -> Evidence:
-        timeline, server = live.history(url, asked(), headers=headers)
+        timeline, server = observing.history(url, asked(), headers=headers)
         fresh = timeline.end_s > time() - max(HISTORY_EVERY_S, 4.0 * timeline.every_s)
         heard(server, timeline.end_s)
         if not fresh:
             heard(server, None)
-        evidence = live.evidence_of(timeline, told.told_in(timeline), server)
-        return evidence if deployed is None else live.with_ledgers(evidence, timeline, server, deployed)
+        evidence = observing.evidence_of(timeline, told.told_in(timeline), server)
+        return evidence if deployed is None else observing.with_ledgers(evidence, timeline, server, deployed)
 
     return Loop(targets=(address(url),), observe=observe, advise=_adviser(deployed), pause_s=HISTORY_EVERY_S)
 
