@@ -81,10 +81,12 @@ def calibrate(
         _refuse_beside("--url", {"FILES": files, "--ship": ship})
         from breakeven import calibrate_report
         from breakeven.calibration import document
-        from breakeven.driving.serving import Stated
+        from breakeven.driving.running_engine import StatedEngine
 
         flags = {"model": model, "hardware": hardware, "device_memory": device_memory, "engine": engine, "engine_version": engine_version}
-        stated = Stated(flags={name: given for name, given in flags.items() if given is not None}, launch=launch, model_name=model_name)
+        stated = StatedEngine(
+            flags={name: given for name, given in flags.items() if given is not None}, launch=launch, model_name=model_name
+        )
         sent = Sent(url=driven_url, allow_load=allow_load, headers=headers(header), stated=stated, catalog_dirs=catalog_dirs or ())
         place = _place(out)
         found = _driven(sent, grid_of(grid), language(ctx))
@@ -165,10 +167,10 @@ def _unwritten(path: Path, words: str) -> InputError | None:
 
 def _driven(sent: Sent, grid: Mapping[str, Any], spoken: "Language") -> "Calibrated":
     """A load on a running engine."""
-    from breakeven import live
+    from breakeven import api
 
     with told(spoken) as progress:
-        return live.calibrate_engine(
+        return api.calibrate_engine(
             sent.url,
             allow_load=sent.allow_load,
             stated=sent.stated,
@@ -181,10 +183,10 @@ def _driven(sent: Sent, grid: Mapping[str, Any], spoken: "Language") -> "Calibra
 
 def _probed(hardware: str | None, path: Path | None, catalog_dirs: Sequence[str], spoken: "Language") -> "ProbeDocument":
     """The rates of this machine."""
-    from breakeven import live, probe_report
+    from breakeven import api, probe_report
     from breakeven.calibration.calibrate import today
 
-    found = live.probe(hardware, catalog_dirs=catalog_dirs)
+    found = api.probe(hardware, catalog_dirs=catalog_dirs)
     document = probe_report.compose(found.probed, today(), spoken, device=found.device, written=path)
     if path is not None:
         streams.write_file(path, document.entry)

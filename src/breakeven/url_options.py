@@ -25,13 +25,14 @@ def with_urls(deployed: Deployed, urls: Sequence[str] | None, for_: str | None, 
         raise InputError("evidence_two")
     if "://" in (deployed["file"] or ""):
         raise InputError("url_each")
-    from breakeven import live, live_view
+    from breakeven import live_view
+    from breakeven.use_cases import observe as observing
 
     for_s, every_s = schedule(for_ or FOR, EVERY)
-    live.described(deployed)  # what is typed wrong is said before anybody waits
+    observing.described(deployed)  # what is typed wrong is said before anybody waits
     sent, engine = headers(header), deployed["flags"].get("engine")
     with live_view.Progress(", ".join(map(address, urls)), for_s, every_s) as seen:
-        observe = partial(live.observe, urls, for_s=for_s, every_s=every_s, headers=sent, heard=seen.heard)
+        observe = partial(observing.observe, urls, for_s=for_s, every_s=every_s, headers=sent, heard=seen.heard)
         try:
             evidence = observe(engine=engine)
         except InputError as error:
