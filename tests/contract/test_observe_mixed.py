@@ -18,7 +18,7 @@ from breakeven.endpoint import Endpoint
 from breakeven.errors import InputError
 from breakeven.messages import LANGUAGES, text
 from breakeven.observation import history, scrape, window
-from breakeven.observation.history import Asked
+from breakeven.observation.history import HistoryQuery
 from breakeven.observation.prometheus import Server
 from breakeven.observation.quantities import Quantities
 from breakeven.observation.record import Record
@@ -149,7 +149,7 @@ class TestPartOfASum:
         second.values[: second.values.size // 3] = np.nan
         stub = Stub([*kept, second])
         with serving_history(stub):
-            found = history.read(Server(endpoint=Endpoint(url=stub.url)), Asked(match="{}", start_s=BASE, end_s=BASE + HOUR))
+            found = history.read(Server(endpoint=Endpoint(url=stub.url)), HistoryQuery(match="{}", start_s=BASE, end_s=BASE + HOUR))
         seen = second.values[~np.isnan(second.values)]
         rose = Quantities(found).rise("output_tokens")
         assert rose == pytest.approx((tokens.values[-1] - tokens.values[0]) + (seen[-1] - seen[0]), rel=0.02)

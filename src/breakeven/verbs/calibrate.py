@@ -79,8 +79,6 @@ def calibrate(
         return
     if driven_url is not None:
         _refuse_beside("--url", {"FILES": files, "--ship": ship})
-        from breakeven import calibrate_report
-        from breakeven.calibration import document
         from breakeven.driving.running_engine import StatedEngine
 
         flags = {"model": model, "hardware": hardware, "device_memory": device_memory, "engine": engine, "engine_version": engine_version}
@@ -88,12 +86,7 @@ def calibrate(
             flags={name: given for name, given in flags.items() if given is not None}, launch=launch, model_name=model_name
         )
         sent = Sent(url=driven_url, allow_load=allow_load, headers=headers(header), stated=stated, catalog_dirs=catalog_dirs or ())
-        place = _place(out)
-        found = _driven(sent, grid_of(grid), language(ctx))
-        failed = None if place is None else _unwritten(place, document.written(found.document))
-        show(calibrate_report.compose(found, language(ctx), place.as_posix() if place and not failed else None), as_json, verbose=verbose)
-        if failed is not None:
-            raise failed
+        _show_driven(ctx, sent, grid_of(grid), _place(out), as_json, verbose)
         return
     if (unused := next((name for name, given in of_load.items() if given), None)) is not None:
         raise InputError("drive_no_url", option=unused)
@@ -156,13 +149,20 @@ def _fitted(
     return calibrate_report.compose(found, spoken, None if path is None else path.as_posix())
 
 
-def _unwritten(path: Path, words: str) -> InputError | None:
-    """Why a file could not be written: what a load of minutes told is shown first."""
-    try:
-        streams.write_file(path, words)
-    except InputError as error:
-        return error
-    return None
+def _show_driven(ctx: typer.Context, sent: Sent, grid: Mapping[str, Any], path: Path | None, as_json: bool, verbose: bool) -> None:
+    """Load an engine, keep what it told and show it: where it cannot be kept, it is shown all the same before that is said."""
+    from breakeven import calibrate_report
+    from breakeven.calibration import document
+
+    found, failed, kept = _driven(sent, grid, language(ctx)), None, path
+    if path is not None:
+        try:
+            streams.write_file(path, document.written(found.document))
+        except InputError as error:
+            failed, kept = error, None
+    show(calibrate_report.compose(found, language(ctx), None if kept is None else kept.as_posix()), as_json, verbose=verbose)
+    if failed is not None:
+        raise failed
 
 
 def _driven(sent: Sent, grid: Mapping[str, Any], spoken: "Language") -> "Calibrated":
