@@ -229,7 +229,8 @@ def prepare(d: Deployment, draws: Draws, noise: Noise) -> Setting:
 def priced(d: Deployment, s: Shard, e: Efficiencies, draws: Draws, context_tokens: Array | float, deviation: Array | float) -> StepCost:
     """The price of a step at a mean context: the roofline, what a round of speculation adds, and what was measured over it."""
     rows = d.engine.speculative.rows if d.engine.speculative is not None else 1
-    plain = step_cost(s, e, d.engine.name, context_tokens, rows, context_deviation=deviation)
+    own = 0 if d.engine.kv_unified else d.engine.max_num_seqs
+    plain = step_cost(s, e, d.engine.name, context_tokens, rows, context_deviation=deviation, own_slots=own)
     return with_curves(draft.with_speculation(plain, d, s, e, context_tokens), d, s, e, draws, context_tokens)
 
 

@@ -21,6 +21,8 @@ from breakeven.spec.deployment import Deployment
 from breakeven.spec.evidence import Evidence, Told
 
 ONCE_S = 0.1
+FINE = 8
+"""llama.cpp's kernels on a processor: rows in tiles of 4, what is left over row by row (measured: 3 rows take longer than 4)."""
 PINNED = {"batch": "1", "context": "1"}
 """Stands in for a workload until one is measured; the grid of a load is one of its own."""
 
@@ -91,4 +93,5 @@ def room_of(d: Deployment, said: Told) -> Room:
         tokens=min(lengths, default=2**20),
         pool_tokens=float(said.kv_tokens or "inf"),
         step_tokens=d.engine.max_num_batched_tokens or CHUNK,
+        fine=FINE if dialect_of(d.engine.name).places else 1,
     )

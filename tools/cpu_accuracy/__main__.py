@@ -19,7 +19,7 @@ from cpu_accuracy.page import LIMIT, page
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs/theory/cpu-accuracy.md"
 FIT = Grid(widths=(1, 2, 4, 8), contexts=(128, 512))
-HELD = Grid(widths=(3, 6), contexts=(192, 384))
+HELD = Grid(widths=(3, 5, 7), contexts=(192, 320, 448))
 """Between the points of the fit, whose widths end at what the engine serves at most, as the grid that is taken unless one is said does."""
 
 

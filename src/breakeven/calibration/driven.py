@@ -50,6 +50,7 @@ def calibrated_on(found: Serving, plan: Plan, *, progress: Progress | None = Non
         model=found.model,
         salt=salt(),
         vocabulary=found.deployment.model.vocabulary,
+        placed=found.placed,
         progress=progress,
     )
     if made.ended == "interrupted":

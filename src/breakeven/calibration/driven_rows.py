@@ -26,6 +26,8 @@ from breakeven.spec.workload import Workload
 
 def rows_of(tour: Tour, d: Deployment, source: str) -> Rows:
     """Rows of a tour on a deployment; a point that no such device can have done, or that never ran together, is left out and named."""
+    if tour.placed:
+        d = replace(d, engine=replace(d.engine, kv_unified=True))  # neighbouring slots are one pass, as one cache is
     points, never = points_of(tour)
     left = [_left(one, Message("driving.never_together", {"width": one.concurrency, "context": one.context})) for one in never]
     steps: list[Step] = []

@@ -146,6 +146,8 @@ class Engine:
     """Whether a sequence's cache grows with it, or prompt and output are reserved at once (TensorRT-LLM)."""
     mixes_prompts: bool = False
     """Whether whole prompts run in one step with decoding sequences even where they are not cut into chunks (in-flight batching)."""
+    kv_unified: bool = True
+    """Whether all sequences share one cache; else each slot has its own, and each stretch of busy slots takes a pass (llama.cpp)."""
     kv_cache_tokens: int | None = None
     """The most tokens the KV cache may hold (``-c``, ``--max-total-tokens``, a block override); None: all that the memory ledger leaves."""
     state_dtype: Literal["float32", "bfloat16"] = "bfloat16"
@@ -180,4 +182,6 @@ class EngineDefaults:
     """Memory a device gives to activations, graphs and the runtime."""
     state_dtype: Literal["float32", "bfloat16"]
     """What recurrent states are kept in unless the checkpoint or a setting says."""
+    own_slots: bool = False
+    """Whether slots, where their number is stated, have a cache of their own each unless a setting says otherwise."""
     sources: Mapping[str, str] = field(default_factory=dict)
