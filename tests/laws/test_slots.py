@@ -59,7 +59,9 @@ def test_between_them_the_weights_are_read_once_a_pass(build) -> None:
 
 def test_measured_passes_are_summed_over_the_stretches(build) -> None:
     d = llama(build, 2.0, 4, kv_unified=False)
-    own = StepCurve(model=d.model, engine=d.engine, context_tokens=500.0, rows=tuple(ROWS), step_s=tuple(ROWS.values()))
+    own = StepCurve(
+        model=d.model, engine=replace(d.engine, kv_unified=True), context_tokens=500.0, rows=tuple(ROWS), step_s=tuple(ROWS.values())
+    )
     found = api.evaluate(replace(d, calibration=Calibration(values={}, curves=(own,))))
     apart, together = 3 / 6, 3 / 6  # of six choices of two slots of four, three are neighbours
     expected = apart * 2 * ROWS[1.0] + together * ROWS[2.0]

@@ -37,7 +37,8 @@ def rows_of(tour: Tour, d: Deployment, source: str) -> Rows:
             steps.append(_step(point, d, source))
         else:
             left.append(_left(point.visit, reason))
-    return Rows(runs=(*_first_tokens(tour, d), *runs_of_steps(steps)), curves=tuple(curves_of(_level(steps))), left_out=tuple(left))
+    drawn = tuple(replace(one, curve=replace(one.curve, one_pass=tour.placed)) for one in curves_of(_level(steps)))
+    return Rows(runs=(*_first_tokens(tour, d), *runs_of_steps(steps)), curves=drawn, left_out=tuple(left))
 
 
 def _step(point: Measured, d: Deployment, source: str) -> Step:

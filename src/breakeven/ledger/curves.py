@@ -58,7 +58,9 @@ def with_curves(cost: StepCost, d: Deployment, s: Shard, e: Efficiencies, draws:
     contexts = [curve.context_tokens for curve in curves]
     here = partial(roofline_s, one_pass)
     whole = widths[0] if len(widths) == 1 else blended(widths, contexts, context_tokens, here, cost.rows)
-    step = dealt(whole, cost.slots, here, partial(roofline_s, cost), cost.rows) if cost.slots else whole
+    step = (
+        dealt(whole, cost.slots, here, partial(roofline_s, cost), cost.rows) if cost.slots and chosen.curves[0].engine.kv_unified else whole
+    )
     return replace(cost, widths=step, one_pass=whole, draft_widths=drafted)
 
 
