@@ -71,10 +71,9 @@ def tried(case: Case, folder: Path, bounds: Bounds) -> Held:
     with case.started(folder) as server:
         found = held_out(server.url, case.flags, folder, fit=FIT, held=HELD, bounds=bounds, name=case.name, clients=CLIENTS)
     (folder / f"{case.name}.points.json").write_text(json.dumps(points(found), indent=1), encoding="utf-8")
-    print(
-        f"  median error {found.median_error():.1%}, worst {found.worst().error:+.1%}; loops {', '.join(f'{one.error:+.1%}' for one in found.loops)}; load {found.fit_load}, {found.held_load}",
-        flush=True,
-    )
+    loops = ", ".join(f"{one.error:+.1%}" for one in found.loops)
+    load = f"{found.fit_load}, {found.held_load}"
+    print(f"  median error {found.median_error():.1%}, worst {found.worst().error:+.1%}; loops {loops}; load {load}", flush=True)
     return found
 
 

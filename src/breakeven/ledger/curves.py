@@ -44,7 +44,10 @@ def applies(curve: StepCurve, d: Deployment) -> bool:
 
 
 def with_curves(cost: StepCost, d: Deployment, s: Shard, e: Efficiencies, draws: Draws, context_tokens: Array | float) -> StepCost:
-    """The price of a step with what was measured over its width: of the target, and of a draft model."""
+    """The price of a step with what was measured over its width: of the target, and of a draft model.
+
+    Passes of neighbouring slots are dealt out over slots with caches of their own; other curves have the gaps that their streams left.
+    """
     if d.calibration is None or not d.calibration.curves:
         return cost
     drafted = _draft_widths(cost, d)
@@ -58,9 +61,8 @@ def with_curves(cost: StepCost, d: Deployment, s: Shard, e: Efficiencies, draws:
     contexts = [curve.context_tokens for curve in curves]
     here = partial(roofline_s, one_pass)
     whole = widths[0] if len(widths) == 1 else blended(widths, contexts, context_tokens, here, cost.rows)
-    step = (
-        dealt(whole, cost.slots, here, partial(roofline_s, cost), cost.rows) if cost.slots and chosen.curves[0].engine.kv_unified else whole
-    )
+    apart = cost.slots > 0 and chosen.curves[0].engine.kv_unified
+    step = dealt(whole, cost.slots, here, partial(roofline_s, cost), cost.rows) if apart else whole
     return replace(cost, widths=step, one_pass=whole, draft_widths=drafted)
 
 
