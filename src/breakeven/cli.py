@@ -17,8 +17,8 @@ try:
     from breakeven.errors import BreakevenError, InputError
     from breakeven.messages import say, text
     from breakeven.observe_options import For, Header
-    from breakeven.observing import Url
     from breakeven.trace_options import Columns, Group, Tokenizer, reading_of, with_trace
+    from breakeven.url_options import Url
     from breakeven.verb import AsJson, Folders, InLanguage, Seed, ShowHelp
     from breakeven.verb import language as _language
     from breakeven.verb import option as _option
@@ -73,7 +73,7 @@ def advise(
     show_help: ShowHelp = False,
 ) -> None:
     """Where the deployment stands, which levers pay, by how much, up to where."""
-    from breakeven import api, compose, observing
+    from breakeven import api, compose, url_options
     from breakeven.origin import values
 
     language, seeded = _language(ctx), _whole(seed, "--seed")
@@ -81,7 +81,7 @@ def advise(
     one_of(explain, "--explain", api.levers())
     typed = deployed if columns is tokenizer is group is None else with_trace(deployed, reading_of(columns, tokenizer, group))
     if url is not None or observed_for is not None or header is not None:
-        typed = observing.with_url(typed, url, observed_for, header)
+        typed = url_options.with_url(typed, url, observed_for, header)
     deployment, warnings = api.load(**typed)
     drawn, pays_from = values.count(draws, "--draws"), values.number(threshold, "--threshold")
     if explain is not None:

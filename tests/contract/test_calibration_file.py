@@ -16,13 +16,13 @@ from breakeven.efficiencies import prior_values
 from breakeven.errors import InputError
 from breakeven.messages import text
 from breakeven.origin.calibration_file import parse_calibration, read_calibration
-from breakeven.spec.calibration_file import CALIBRATION_SCHEMA, CalibrationFile, Curve, FileRead, Made, Measured, Parameter
+from breakeven.spec.calibration_file import CALIBRATION_SCHEMA, CalibrationFile, Curve, FileRead, Made, MeasuredDeployment, Parameter
 
 MADE = Made(command="breakeven calibrate bench.csv", date="2026-11-30", breakeven="0.1.0", rows=12, groups=1, left_out={"steps.flagged": 3})
 CURVE = Curve(
     model="llama-3.1-8b", device="h100-sxm", engine="vllm", version="0.11", context_tokens=1000.0, rows=(1.0, 8.0), step_s=(7e-3, 9e-3)
 )
-OWN = Measured(model="llama-3.1-8b", device="h100-sxm", family="hopper", engine="vllm", version="0.11", rows=12)
+OWN = MeasuredDeployment(model="llama-3.1-8b", device="h100-sxm", family="hopper", engine="vllm", version="0.11", rows=12)
 LAYER = Parameter(value=4e-5, low=3e-5, high=5e-5, prior=5.5e-5, rows=12, determined=True)
 WHOLE = CalibrationFile(
     made=MADE,

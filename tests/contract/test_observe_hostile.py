@@ -12,14 +12,16 @@ from urllib.parse import urlsplit
 import pytest
 from composed_pages import Counting, sglang, vllm
 from hostile_server import endless, free_port, in_turn, serving, slowly, status, whole
+from typed_observe import run
 
-from breakeven import cli
 from breakeven.errors import BreakevenError, InputError, UnreachableError
 from breakeven.messages import LANGUAGES, text
 from breakeven.observation import scrape, window
 from breakeven.observation.record import Record
 from breakeven.observation.scrape import Missed, Read
 from breakeven.observation.timeline import Series, Timeline
+
+pytestmark = pytest.mark.usefixtures("english")
 
 EVERY_S = 0.05
 
@@ -58,20 +60,6 @@ def error_of(*urls: str, **options: float) -> str:
     lines = [text(caught.value.message, language) for language in LANGUAGES]
     assert all(line and "\n" not in line for line in lines)
     return lines[0]
-
-
-def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
-    code = cli.run(["observe", *arguments])
-    captured = capsys.readouterr()
-    return code, captured.out, captured.err
-
-
-@pytest.fixture(autouse=True)
-def english(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("LC_ALL", "LC_MESSAGES", "LANG"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("BREAKEVEN_LANG", "en")
-    monkeypatch.setenv("COLUMNS", "100")
 
 
 def test_readings_become_series_dated_at_the_middle_of_their_request() -> None:

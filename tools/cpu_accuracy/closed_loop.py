@@ -14,7 +14,7 @@ from breakeven.calibration.driven import salt
 from breakeven.driving.client import run
 from breakeven.driving.load import Load
 from breakeven.driving.outcome import Request
-from breakeven.driving.serving import Serving
+from breakeven.driving.running_engine import RunningEngine
 
 PROMPT, LEAST, MOST = 96, 24, 104
 """Tokens of each prompt, and of answers at least and at most."""
@@ -36,7 +36,7 @@ class Loop:
         return self.predicted_s / self.measured_s - 1.0
 
 
-def loop(engine: Serving, clients: int, known: Mapping[str, str], folders: Sequence[Path]) -> Loop:
+def loop(engine: RunningEngine, clients: int, known: Mapping[str, str], folders: Sequence[Path]) -> Loop:
     """Drive it: streams take whichever slot the engine gives them, and end at different times."""
     until = perf_counter() + SECONDS
     with ThreadPoolExecutor(clients) as pool:
@@ -49,7 +49,7 @@ def loop(engine: Serving, clients: int, known: Mapping[str, str], folders: Seque
     return Loop(clients=clients, requests=len(found), measured_s=decoding / tokens, predicted_s=predicted)
 
 
-def _client(engine: Serving, number: int, until: float) -> list[Request]:
+def _client(engine: RunningEngine, number: int, until: float) -> list[Request]:
     random, done = Random(number), []
     plain = Load(
         concurrency=1, prompt_tokens=PROMPT, output_tokens=1, requests=1, seconds=SECONDS, vocabulary=engine.deployment.model.vocabulary

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from breakeven import api, live
+from breakeven import api
 from breakeven.calibration import document
 from breakeven.calibration.calibrate import Calibrated
 from breakeven.calibration.driven import salt
-from breakeven.calibration.points import Measured, points_of
+from breakeven.calibration.points import MeasuredPoint, points_of
 from breakeven.driving.grid import Bounds, plan
-from breakeven.driving.serving import Serving, Stated
+from breakeven.driving.running_engine import RunningEngine, StatedEngine
 from breakeven.driving.tour import Tour, tour
 from breakeven.endpoint import Endpoint
-from breakeven.serving import serving
+from breakeven.use_cases.running_engine import running_engine
 from cpu_accuracy.closed_loop import Loop, loop
 
 
@@ -83,14 +83,14 @@ def held_out(
     clients: Sequence[int] = (),
 ) -> Held:
     """Calibrate on one grid, keep the file in ``folder``, and measure the other grid on the same engine afterwards."""
-    stated = Stated(flags=flags, launch=launch)
+    stated = StatedEngine(flags=flags, launch=launch)
     devices = (folder / "devices",)
-    found = live.calibrate_engine(
+    found = api.calibrate_engine(
         url, allow_load=True, stated=stated, widths=fit.widths, contexts=fit.contexts, bounds=bounds, catalog_dirs=devices
     )
     file = folder / f"{name}.toml"
     file.write_text(document.written(found.document), encoding="utf-8")
-    engine = serving(Endpoint(url=url), stated, devices)
+    engine = running_engine(Endpoint(url=url), stated, devices)
     made = measured(engine, held, bounds)
     points, _ = points_of(made)
     known = {**_engine(engine, flags), "calibration": str(file)}
@@ -114,7 +114,7 @@ def drift(found: Calibrated, again: Tour) -> float:
     return median(one.step_s / before[key] for one in later if (key := (one.visit.concurrency, one.visit.context)) in before)
 
 
-def measured(engine: Serving, grid: Grid, bounds: Bounds) -> Tour:
+def measured(engine: RunningEngine, grid: Grid, bounds: Bounds) -> Tour:
     wanted = plan(grid.widths, grid.contexts, (), engine.room, bounds)
     vocabulary = engine.deployment.model.vocabulary
     made = tour(engine.server, engine.dialect, wanted, model=engine.model, salt=salt(), vocabulary=vocabulary, placed=engine.placed)
@@ -125,14 +125,14 @@ def measured(engine: Serving, grid: Grid, bounds: Bounds) -> Tour:
     return made
 
 
-def _engine(engine: Serving, flags: Mapping[str, str]) -> dict[str, str]:
+def _engine(engine: RunningEngine, flags: Mapping[str, str]) -> dict[str, str]:
     """The engine as it was found, with what was said of it."""
     d = engine.deployment.engine
     return {"engine": d.name, "engine_version": d.version, "max_num_seqs": f"{d.max_num_seqs}", **flags}
 
 
 def compared(
-    one: Measured, engine: Serving, flags: Mapping[str, str], launch: str | None, file: Path, devices: Sequence[Path], fit: Grid
+    one: MeasuredPoint, engine: RunningEngine, flags: Mapping[str, str], launch: str | None, file: Path, devices: Sequence[Path], fit: Grid
 ) -> Compared:
     """What ``advise --calibration`` would take the step to be, beside what it was."""
     width, context = one.visit.concurrency, one.context_tokens

@@ -9,14 +9,14 @@ from dataclasses import asdict, replace
 from time import time_ns
 
 from breakeven import streams
-from breakeven.calibration.calibrate import Calibrated, Driven, Rows, calibrated
+from breakeven.calibration.calibrate import Calibrated, CalibrationRows, Driven, calibrated
 from breakeven.calibration.counted import DRAFTED, counts, rose, used_by_others
 from breakeven.calibration.driven_rows import rows_of
 from breakeven.calibration.points import points_of
 from breakeven.calibration.verification import Verified, verified
 from breakeven.driving.grid import Bounds, Plan
 from breakeven.driving.outcome import Request
-from breakeven.driving.serving import Serving, Stated
+from breakeven.driving.running_engine import RunningEngine, StatedEngine
 from breakeven.driving.tour import Progress, Tour, tour
 from breakeven.errors import BreakevenError, InputError, UnreachableError
 from breakeven.measured.steps import UNSTATED
@@ -39,7 +39,7 @@ FAULTS: Mapping[str, str] = {
 """How a request ended, and the sentence of it."""
 
 
-def calibrated_on(found: Serving, plan: Plan, *, progress: Progress | None = None) -> Calibrated:
+def calibrated_on(found: RunningEngine, plan: Plan, *, progress: Progress | None = None) -> Calibrated:
     """Drive a running engine over a plan, and calibrate by it."""
     engine = found.deployment.engine.name
     before = counts(found.server, engine)
@@ -68,7 +68,7 @@ def salt() -> str:
     return f"{time_ns()}"
 
 
-def _command(found: Serving, plan: Plan) -> tuple[str, ...]:
+def _command(found: RunningEngine, plan: Plan) -> tuple[str, ...]:
     """What makes it again, without what was secret in the address."""
     widths, contexts = (
         ",".join(map(str, dict.fromkeys(each)))
@@ -100,7 +100,7 @@ def _command(found: Serving, plan: Plan) -> tuple[str, ...]:
     )
 
 
-def _typed(stated: Stated) -> dict[str, str]:
+def _typed(stated: StatedEngine) -> dict[str, str]:
     """What was said of the engine and it does not tell, without keys that stand in its command."""
     launch = None if stated.launch is None else SECRET.sub(r"\1…", stated.launch)
     said = {"--engine-version": stated.flags.get("engine_version"), "--launch": launch, "--model-name": stated.model_name}
@@ -175,7 +175,7 @@ def _verification(document: CalibrationFile, d: Deployment) -> tuple[Verified, .
         return ()
 
 
-def _notes(tour: Tour, rows: Rows) -> tuple[Message, ...]:
+def _notes(tour: Tour, rows: CalibrationRows) -> tuple[Message, ...]:
     """What speaks against the measurement: cut off by time, prompts found in a cache, a machine that was busy with other work."""
     requests = [one for visited in tour.visited for one in visited.driven.requests]
     cached = sum(one.cached_tokens or 0 for one in requests)

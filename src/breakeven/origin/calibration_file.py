@@ -19,7 +19,7 @@ from breakeven.spec.calibration_file import (
     Curve,
     FileRead,
     Made,
-    Measured,
+    MeasuredDeployment,
     OwnRow,
     Parameter,
     Sent,
@@ -162,14 +162,14 @@ def _residual(table: Mapping[str, Any], where: str) -> dict[str, dict[str, float
     return found
 
 
-def _measured(table: Mapping[str, Any], where: str) -> Measured:
+def _measured(table: Mapping[str, Any], where: str) -> MeasuredDeployment:
     refuse_unknown(table, ("model", "device", "family", "engine", "version", "rows", "values"), where)
     _needed(table, ("model", "device", "engine", "rows"), where)
     values = _table(table, "values", where)
     for name in values:
         if not is_parameter(name):
             raise InputError("calibration_parameter", path=f"{where}values.{shown(name)}")
-    return Measured(
+    return MeasuredDeployment(
         model=word(table["model"], f"{where}model"),
         device=word(table["device"], f"{where}device"),
         family=str(table.get("family", "")),

@@ -32,7 +32,7 @@ class Parameter:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Measured:
+class MeasuredDeployment:
     """A deployment whose rows were in the fit, and what stands for it alone."""
 
     model: str
@@ -144,7 +144,7 @@ class CalibrationFile:
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     residual: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """Deviations by level of knowledge."""
-    deployments: tuple[Measured, ...] = ()
+    deployments: tuple[MeasuredDeployment, ...] = ()
     curves: tuple[Curve, ...] = ()
     own: tuple[OwnRow, ...] = ()
     correction: Mapping[str, Scales] = field(default_factory=dict)

@@ -78,10 +78,12 @@ def calibrate(
         return
     if driven_url is not None:
         _refuse_beside("--url", {"FILES": files, "--ship": ship})
-        from breakeven.driving.serving import Stated
+        from breakeven.driving.running_engine import StatedEngine
 
         flags = {"model": model, "hardware": hardware, "device_memory": device_memory, "engine": engine, "engine_version": engine_version}
-        stated = Stated(flags={name: given for name, given in flags.items() if given is not None}, launch=launch, model_name=model_name)
+        stated = StatedEngine(
+            flags={name: given for name, given in flags.items() if given is not None}, launch=launch, model_name=model_name
+        )
         sent = Sent(url=driven_url, allow_load=allow_load, headers=headers(header), stated=stated, catalog_dirs=catalog_dirs or ())
         show(_driven(sent, grid_of(grid), _place(out), language(ctx)), as_json, verbose=verbose)
         return
@@ -146,11 +148,11 @@ def _fitted(
 
 def _driven(sent: Sent, grid: Mapping[str, Any], path: Path | None, spoken: "Language") -> "CalibrateDocument":
     """A load on a running engine."""
-    from breakeven import calibrate_report, live
+    from breakeven import api, calibrate_report
     from breakeven.calibration import document
 
     with told(spoken) as progress:
-        found = live.calibrate_engine(
+        found = api.calibrate_engine(
             sent.url,
             allow_load=sent.allow_load,
             stated=sent.stated,
@@ -166,10 +168,10 @@ def _driven(sent: Sent, grid: Mapping[str, Any], path: Path | None, spoken: "Lan
 
 def _probed(hardware: str | None, path: Path | None, catalog_dirs: Sequence[str], spoken: "Language") -> "ProbeDocument":
     """The rates of this machine."""
-    from breakeven import live, probe_report
+    from breakeven import api, probe_report
     from breakeven.calibration.calibrate import today
 
-    found = live.probe(hardware, catalog_dirs=catalog_dirs)
+    found = api.probe(hardware, catalog_dirs=catalog_dirs)
     document = probe_report.compose(found.probed, today(), spoken, device=found.device, written=path)
     if path is not None:
         streams.write_file(path, document.entry)

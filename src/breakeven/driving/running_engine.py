@@ -14,7 +14,7 @@ from breakeven.spec.deployment import Deployment
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stated:
+class StatedEngine:
     """What is said of a running engine beside what it tells itself."""
 
     flags: Mapping[str, str] = field(default_factory=dict)
@@ -26,7 +26,7 @@ class Stated:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Serving:
+class RunningEngine:
     """A running engine, ready to be driven."""
 
     server: Endpoint
@@ -36,7 +36,7 @@ class Serving:
     model: str
     """What requests call the model."""
     room: Room
-    stated: Stated = field(default_factory=Stated)
+    stated: StatedEngine = field(default_factory=StatedEngine)
     folders: Sequence[Path | str] = ()
     """Of the user's own catalogue."""
     warnings: tuple[Message, ...] = ()

@@ -23,13 +23,14 @@ def with_url(deployed: Deployed, url: str | None, for_: str | None, header: Sequ
         raise InputError("evidence_without_url", option="--for" if for_ is not None else "--header")
     if deployed["evidence"] is not None:
         raise InputError("evidence_two")
-    from breakeven import live, live_view
+    from breakeven import live_view
+    from breakeven.use_cases import observe as observing
 
     for_s, every_s = schedule(for_ or FOR, EVERY)
-    live.described(deployed)  # what is typed wrong is said before anybody waits
+    observing.described(deployed)  # what is typed wrong is said before anybody waits
     sent, engine = headers(header), deployed["flags"].get("engine")
     with live_view.Progress(address(url), for_s, every_s) as seen:
-        observe = partial(live.observe, url, for_s=for_s, every_s=every_s, headers=sent, heard=seen.heard)
+        observe = partial(observing.observe, url, for_s=for_s, every_s=every_s, headers=sent, heard=seen.heard)
         try:
             evidence = observe(engine=engine)
         except InputError as error:
