@@ -35,6 +35,8 @@ class Arms:
     point_on: Point
     fits_off: bool
     fits_on: bool
+    unanswered: bool = False
+    """Whether the load has none of what the lever works on, so that nothing is known of its gain."""
 
 
 def noise_of(lever: str, sigma: Sigma, draws: Draws) -> Noise:
@@ -67,6 +69,7 @@ def arms(lever: Lever, off: Deployment, setting: str, draws: Draws, *, point_off
             point_on=base,
             fits_off=base.fits,
             fits_on=base.fits,
+            unanswered=lever.of_prompts and not base.prompted,
         )
     sigma = lever.sigma(on, evaluate(off, exact=False), evaluate(on, exact=False))
     point = evaluate(on, draws, noise=noise_of(lever.name, sigma, draws), exact=exact)
@@ -81,6 +84,7 @@ def arms(lever: Lever, off: Deployment, setting: str, draws: Draws, *, point_off
         point_on=point,
         fits_off=base.fits,
         fits_on=point.fits,
+        unanswered=lever.of_prompts and not base.prompted,
     )
 
 
@@ -174,7 +178,9 @@ def gain(off: Point, on: Point, metric: Metric, threshold: float) -> Gain | None
 
 
 def gains(a: Arms, threshold: float, *, priced: bool) -> Mapping[Metric, Gain]:
-    """All metrics of a lever's two arms; cost only with a price."""
+    """All metrics of a lever's two arms; cost only with a price, and none where the load does not ask."""
+    if a.unanswered and a.fits_on and a.fits_off:
+        return {}
     wanted = [metric for metric in METRICS if metric != "cost" or priced]
     found = {metric: gain(a.point_off, a.point_on, metric, threshold) for metric in wanted}
     return {metric: value for metric, value in found.items() if value is not None}
@@ -186,6 +192,8 @@ def lever_verdict(a: Arms, metrics: Mapping[Metric, Gain], objective: Metric) ->
         return "does_not_fit"
     if not a.fits_off:
         return "pays"
+    if a.unanswered:
+        return "undecided"
     return metrics[objective].verdict
 
 

@@ -58,6 +58,8 @@ class Lever:
     because: Callable[[Deployment, Point, Point], tuple[Message, ...]]
     """One line first: the on deployment, off point, on point (medians)."""
     accuracy: Message
+    of_prompts: bool = False
+    """Whether it works on prompts alone: nothing can be said of it where the load has none."""
     holes: Callable[[Deployment, str], tuple[str, Mapping[str, object]]] | None = None
     """The entry of a setting in the engines' tables of flags, and what fills its holes, where that is not the setting itself."""
 

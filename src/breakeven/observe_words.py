@@ -18,6 +18,7 @@ WRITERS: Mapping[str, Writer] = {
     "step_s": time_text,
     "tpot_s": time_text,
     "busy_share": percent_text,
+    "prompt_share": percent_text,
     "kv_usage": percent_text,
     "prefix_hit_rate": percent_text,
     "acceptance_rate": percent_text,

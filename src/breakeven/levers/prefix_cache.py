@@ -47,6 +47,8 @@ def sigma(d: Deployment, off: Point, on: Point) -> Sigma:
 
 def because(d: Deployment, off: Point, on: Point) -> tuple[Message, ...]:
     """The hit rate, and how much of the device's time prefill is."""
+    if not off.prompted:
+        return (_unanswered(d),)
     share = float(np.median(off.prefill_share))
     if d.workload.prefix_hit_rate is UNKNOWN_HITS:
         return (Message("lever.prefix_unknown", {"share": share}),)
@@ -59,6 +61,12 @@ def because(d: Deployment, off: Point, on: Point) -> tuple[Message, ...]:
     return (Message("lever.prefix_hits", {"hits": hits}), Message("lever.prefix_prefill_share", {"share": share}))
 
 
+def _unanswered(d: Deployment) -> Message:
+    """A batch and its context are no prompts; what steps that read prompts took while it was observed is the most that hits save."""
+    share = None if d.observed is None else d.observed.prompt_share
+    return Message("lever.prefix_no_prompts", {}) if share is None else Message("lever.prefix_prompts_observed", {"share": share})
+
+
 LEVER = Lever(
     name="prefix_cache",
     ledger="compute",
@@ -69,5 +77,6 @@ LEVER = Lever(
     remove=remove,
     sigma=sigma,
     because=because,
+    of_prompts=True,
     accuracy=Message("lever.accuracy_exact"),
 )

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from breakeven.endpoint import TIMEOUT_S, Endpoint, address, asked, get
 from breakeven.errors import BreakevenError, InputError, UnreachableError
 from breakeven.observation import page as pages
-from breakeven.observation import slots
+from breakeven.observation import router, slots
 from breakeven.observation.page import Page
 
 UNNAMED = ("/prometheus/metrics", "/metrics")
@@ -112,6 +112,8 @@ def first(target: Target) -> tuple[Target, Read]:
     except InputError as error:
         if error.message.key in NO_PAGE and urlsplit(address(usual.url)).port == TRITON:
             raise InputError("observe_no_page", **error.message.values) from None
+        if error.message.key in NO_PAGE and (behind := router.models(usual)) is not None:
+            raise InputError("observe_router", target=address(usual.url), models=", ".join(behind) or "—") from None
         raise
 
 
