@@ -83,11 +83,6 @@ class Point:
         return fit if self.pool is None else fit & self.pool.fits
 
     @property
-    def prompted(self) -> bool:
-        """Whether the load has prompts: a pinned batch may come with a context and without lengths."""
-        return self.demand.input_tokens is not None and self.demand.output_tokens is not None
-
-    @property
     def fits(self) -> bool:
         """Whether it can run, in half of the draws at least."""
         return bool(np.mean(self.fitting) >= 0.5)

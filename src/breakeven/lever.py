@@ -84,6 +84,12 @@ def _elsewhere(lever: str, setting: str, d: Deployment, engine: str) -> bool:
     return support.support(lever, setting, replace(d, engine=other)).supported
 
 
+def measured_prompt_share(d: Deployment) -> float | None:
+    """Share of the time in steps that read prompts, where it was measured of the load that is asked about."""
+    load = any(d.provenance.get(f"workload.{name}") == "measured" for name in ("request_rate", "concurrency"))
+    return d.observed.prompt_share if d.observed is not None and d.observed.corrects and load else None
+
+
 def called(lever: str, setting: str) -> Message:
     """A lever at a setting, as it is called within a sentence."""
     return Message(f"lever.called_{lever}", {"setting": setting})

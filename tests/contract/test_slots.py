@@ -159,3 +159,21 @@ def test_slots_that_show_no_lengths_tell_who_decodes_and_what_is_written() -> No
 @pytest.mark.parametrize("said", [None, {}, [], [None, 3, {}], [{"next_token": []}]])
 def test_a_page_of_no_slots_tells_nothing(said: object) -> None:
     assert list(slots.told(said)) == []
+
+
+class TestPromptsMeasured:
+    @staticmethod
+    def advised(share: float, hits: float) -> tuple[str, list[str]]:
+        found = evidence(watch(SlotEngine(list(LONG)), 200.0))
+        changed = {"prompt_share": replace(found.figures["prompt_share"], value=share)}
+        changed["prefix_hit_rate"] = replace(found.figures["prefix_hit_rate"], value=hits)
+        d, _ = be.load(evidence=replace(found, figures={**found.figures, **changed}), flags={**FLAGS, "engine_version": "b7000"})
+        lever = be.advise(d, draws=64).levers["prefix_cache"]
+        return lever.verdict, [one.key for one in lever.because]
+
+    def test_a_share_of_the_time_far_from_the_model_s_leaves_the_prefix_cache_undecided(self) -> None:
+        assert self.advised(0.9999, 0.5) == ("undecided", ["lever.prefix_hits", "lever.prefix_share_measured"])
+        assert self.advised(0.0001, 0.5)[0] == "undecided"
+
+    def test_where_nothing_comes_from_the_cache_nothing_hangs_on_it(self) -> None:
+        assert self.advised(0.9999, 0.0)[0] == "does_not_pay"
