@@ -115,6 +115,15 @@ def _lengths(a: Arms, draws: Draws) -> tuple[Unknown, ...]:
     )
 
 
+def _prompts(a: Arms) -> MeasureNext:
+    """Lengths, as the engine counts them: without them the load has no prompts."""
+    nothing = (SMALLEST, LARGEST)
+    settles: tuple[Verdict, ...] = ("pays", "does_not_pay")
+    return MeasureNext(
+        quantity="lengths", sentence=Message("judge.measure_lengths"), command=command(a, "tokens"), settles=settles, interval_after=nothing
+    )
+
+
 def command(a: Arms, name: str) -> str:
     """What to type on the engine of the deployment, at its lengths and its concurrency; empty on an engine we have no commands for."""
     model, point = a.on.model, a.point_off if a.fits_off else a.point_on
@@ -191,6 +200,8 @@ def learned(
 
 def measure_next(a: Arms, metric: Metric, threshold: float, draws: Draws) -> MeasureNext | None:
     """The unknown that leaves the fewest outcomes undecided; a cheaper one, told first, wins unless a later settles clearly more."""
+    if a.unanswered:
+        return _prompts(a)
     best: MeasureNext | None = None
     decided_by_best = -1.0
     for unknown in unknowns(a, draws):

@@ -84,7 +84,7 @@ def operating_point(p: Point, middle: Point, d: Deployment) -> OperatingPoint:
         ttft_s=None if saturated else _middle(middle.ttft_s),
         ttft_interval=_ttft_interval(p),
         e2e_s=None if saturated else _middle(middle.e2e_s),
-        prefill_share=float(np.median(middle.prefill_share)),
+        prefill_share=float(np.median(middle.prefill_share)) if middle.demand.prompted else None,
         mean_context_tokens=float(np.median(middle.demand.context_tokens)),
         tokens_per_round=float(np.median(middle.tau)),
         replicas=d.replicas,

@@ -10,13 +10,15 @@ from urllib.parse import urlsplit
 from breakeven.endpoint import TIMEOUT_S, Endpoint, address, asked, get
 from breakeven.errors import BreakevenError, InputError, UnreachableError
 from breakeven.observation import page as pages
-from breakeven.observation import slots
+from breakeven.observation import router, slots
 from breakeven.observation.page import Page
 
 UNNAMED = ("/prometheus/metrics", "/metrics")
 """Where the page is looked for when the address names none."""
 TRITON = 8000
 """Triton answers requests on this port and has its metrics on 8002, as another server, which is not asked unless it is named."""
+ROUTER_ASKS = 400
+"""What llama.cpp's router answers where no model is named."""
 NO_PAGE, FAILS = ("error.endpoint_not_found", "error.endpoint_client"), "error.endpoint_server"
 """What a server answers where there is no page, and where it, or a proxy before it, fails."""
 _WALL, _MONOTONIC = time(), monotonic()
@@ -112,6 +114,8 @@ def first(target: Target) -> tuple[Target, Read]:
     except InputError as error:
         if error.message.key in NO_PAGE and urlsplit(address(usual.url)).port == TRITON:
             raise InputError("observe_no_page", **error.message.values) from None
+        if error.message.values.get("status") == ROUTER_ASKS and (behind := router.models(usual)) is not None:
+            raise InputError("observe_router", target=address(usual.url), models=", ".join(behind) or "—") from None
         raise
 
 
