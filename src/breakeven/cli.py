@@ -11,7 +11,7 @@ try:
 
     import typer
 
-    from breakeven import registry, streams
+    from breakeven import interruption, registry, streams
     from breakeven.command_line import language_of, one_of, take_as_typed, translate, usage_line, without_language
     from breakeven.deployment_options import Deployed, takes_deployment
     from breakeven.errors import BreakevenError, InputError
@@ -30,7 +30,6 @@ except KeyboardInterrupt:
 
 REFERENCE = "docs/reference"
 USAGE_EXIT = 2
-INTERRUPTED_EXIT = 130
 
 
 def root(
@@ -192,7 +191,7 @@ def run(arguments: Sequence[str]) -> int:
     except typer.Exit as exit_:
         return exit_.exit_code
     except (typer.Abort, KeyboardInterrupt):
-        return INTERRUPTED_EXIT
+        return interruption.exit_code()
     except typer.TyperException as error:
         return _complain(usage_line(error, language, verbs), USAGE_EXIT)
     return 0
@@ -207,13 +206,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """The program ``breakeven``."""
     streams.prepare()
     try:
-        code = run(sys.argv[1:] if arguments is None else arguments)
+        with interruption.terminable():
+            code = run(sys.argv[1:] if arguments is None else arguments)
     except BrokenPipeError:
         # The reader of a pipe has left: nothing is wrong.
         streams.silence(sys.stdout)
         code = 0
     except KeyboardInterrupt:
-        code = INTERRUPTED_EXIT
+        code = interruption.exit_code()
     sys.exit(code)
 
 

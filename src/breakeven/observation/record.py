@@ -15,7 +15,7 @@ from breakeven.messages import Message
 from breakeven.observation import increases
 from breakeven.observation.course import Course
 from breakeven.observation.page import Key, Part, Reading
-from breakeven.observation.scrape import Missed, Read
+from breakeven.observation.scrape import Missed, Read, is_busy
 from breakeven.observation.timeline import Series, Timeline
 
 Change = Literal["", "fell", "returned"]
@@ -99,10 +99,18 @@ class Record:
         self._notes[message.key, message.values.get("target"), message.values.get("quantities")] = message
 
     def failed_first(self, servers: int) -> BreakevenError | None:
-        """Why the first server did not answer, once each of so many was asked and none has."""
-        if self.readings or len(self._courses) < servers:
+        """Why the first server did not answer, once each of so many was asked, and none has or is only busy."""
+        if self.readings or len(self._courses) < servers or self._busy() is not None:
             return None
         return next((course.failure for course in self._courses.values()), None)
+
+    def unanswered(self, waited_s: float) -> BreakevenError:
+        """Why there is nothing after so long: the server that was there all the time gave no page."""
+        course = self._busy() or next(iter(self._courses.values()))
+        return course.unanswered(waited_s)
+
+    def _busy(self) -> Course | None:
+        return next((course for course in self._courses.values() if course.failure is not None and is_busy(course.failure)), None)
 
     def timeline(self, last_s: float | None = None) -> Timeline:
         """The series so far, or their last seconds."""

@@ -50,7 +50,7 @@ def _told(server: Endpoint, engine: str | None) -> Told:
     """By its metrics and its other pages; where it has no metrics, the engine has to be named."""
     try:
         targets = scrape.targets((server.url,), dict(server.headers), engine=engine)
-        timeline = window.observe(targets, for_s=ONCE_S, every_s=ONCE_S)
+        timeline = window.observe(targets, for_s=ONCE_S, every_s=ONCE_S, patience_s=ONCE_S)
     except BreakevenError:
         if engine is None:
             raise
