@@ -12,13 +12,13 @@ try:
     import typer
 
     from breakeven import interruption, registry, streams
-    from breakeven.command_line import language_of, one_of, take_as_typed, translate, usage_line, without_language
+    from breakeven.command_line import language_of, once, one_of, take_as_typed, translate, usage_line, without_language
     from breakeven.deployment_options import Deployed, takes_deployment
     from breakeven.errors import BreakevenError, InputError
     from breakeven.messages import say, text
     from breakeven.observe_options import For, Header
     from breakeven.trace_options import Columns, Group, Tokenizer, reading_of, with_trace
-    from breakeven.url_options import Url
+    from breakeven.url_options import Urls
     from breakeven.verb import AsJson, Folders, InLanguage, Seed, ShowHelp
     from breakeven.verb import language as _language
     from breakeven.verb import option as _option
@@ -49,7 +49,7 @@ def root(
 def advise(
     ctx: typer.Context,
     deployed: Deployed,
-    url: Url = None,
+    url: Urls = None,
     observed_for: For = None,
     header: Header = None,
     columns: Columns = None,
@@ -75,8 +75,8 @@ def advise(
     one_of(objective, "--objective", api.OBJECTIVES)
     one_of(explain, "--explain", api.levers())
     typed = deployed if columns is tokenizer is group is None else with_trace(deployed, reading_of(columns, tokenizer, group))
-    if url is not None or observed_for is not None or header is not None:
-        typed = url_options.with_url(typed, url, observed_for, header)
+    if url or observed_for is not None or header:
+        typed = url_options.with_urls(typed, url, observed_for, header)
     deployment, warnings = api.load(**typed)
     drawn, pays_from = values.count(draws, "--draws"), values.number(threshold, "--threshold")
     if explain is not None:
@@ -181,6 +181,7 @@ def run(arguments: Sequence[str]) -> int:
     translate(command, language)
     take_as_typed(command)
     try:
+        once(words, command)
         with streams.speaking(language), command.make_context("breakeven", words) as context:
             context.meta["language"] = language
             command.invoke(context)

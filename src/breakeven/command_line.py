@@ -11,6 +11,11 @@ from typing import Any
 from breakeven.errors import InputError
 from breakeven.messages import LANGUAGES, say
 
+SOURCES = ("evidence", "trace", "log", "launch", "calibration", "prometheus", "match", "driven_url")
+"""Options of which several could be meant together. Of others the last is taken, so that one can be put over a line's own."""
+TWICE: Mapping[str, str] = {"evidence": "evidence_twice"}
+"""What is said of them, where there is more to say than that."""
+
 
 def one_of(given: str | None, name: str, known: Iterable[str]) -> None:
     """Refuse a word that is not among those known."""
@@ -40,6 +45,28 @@ def language_of(arguments: Sequence[str], environment: Mapping[str, str]) -> str
     names = ("BREAKEVEN_LANG", "LC_ALL", "LC_MESSAGES", "LANG")
     wanted = next((environment[name] for name in names if environment.get(name)), "")
     return "zh" if wanted.lower().startswith("zh") else "en"
+
+
+def once(arguments: Sequence[str], command: Any) -> None:
+    """Refuse a source that is given twice: the parser would take the last, and say nothing of the other."""
+    verb = next((word for word in arguments if not word.startswith("-")), "")
+    found = getattr(command, "commands", {}).get(verb)
+    takes = {name: one for one in getattr(found, "params", ()) if _takes_one(one) for name in one.opts}
+    given: dict[str, str] = {}
+    words = iter(arguments[arguments.index(verb) + 1 :] if found is not None else ())
+    for word in words:
+        name, equals, value = word.partition("=")
+        if word == "--":
+            return
+        if (one := takes.get(name)) is not None:
+            value = value if equals else next(words, "")
+            if given.setdefault(one.name, value) != value and one.name in SOURCES:
+                raise InputError(TWICE.get(one.name, "option_twice"), option=name)
+
+
+def _takes_one(param: Any) -> bool:
+    """Whether it is an option with one value, of which there can be one."""
+    return param.param_type_name == "option" and not (param.multiple or param.is_flag or param.count) and param.nargs == 1
 
 
 def translate(command: Any, language: str) -> None:

@@ -182,12 +182,20 @@ class TestOnAServer:
         assert "--concurrency-grid 1,2 --context-grid 64 --requests 2" in read.made.command
         assert [curve.version for curve in read.curves] == ["b6100"]
 
+    @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device here that is always full")
+    def test_what_cannot_be_kept_is_shown_all_the_same(self, capsys: pytest.CaptureFixture[str], stub: Stub, folder: Path) -> None:
+        grid = ("--concurrency-grid", "1,2", "--context-grid", "64", "--requests", "2", "--out", "/dev/full")
+        code, out, err = ran(capsys, stub, folder, "--allow-load", *grid)
+        assert code == 2 and "Load sent to" in out and "cannot be written" in err
+
     def test_a_version_that_the_engine_does_not_tell_is_none_and_lets_nothing_expire(
         self, capsys: pytest.CaptureFixture[str], stub: Stub, folder: Path, tmp_path: Path
     ) -> None:
         stub.engine.build = "b0-unknown"
         path = tmp_path / "made.toml"
-        ran(capsys, stub, folder, "--allow-load", "--concurrency-grid", "1,2", "--context-grid", "64", "--requests", "2", "--out", path)
+        grid = ("--concurrency-grid", "1,2", "--context-grid", "64", "--requests", "2")
+        shown = ran(capsys, stub, folder, "--allow-load", *grid, "--out", path)[1]
+        assert "does not say its version" in " ".join(shown.split()) and "of no version" in " ".join(shown.split())
         read = read_calibration(path)
         assert read.sent is not None and (read.sent.version, [curve.version for curve in read.curves]) == ("", ["main"])
         flags = {

@@ -10,7 +10,7 @@ from threading import enumerate as enumerate_threads
 from urllib.parse import urlsplit
 
 import pytest
-from composed_pages import Counting, sglang, vllm
+from composed_pages import Counting, vllm
 from hostile_server import endless, free_port, in_turn, serving, slowly, status, whole
 from typed_observe import run
 
@@ -187,13 +187,6 @@ def test_the_first_failure_of_all_is_one_line_and_ends_it() -> None:
         thread.join(10.0)
         assert not thread.is_alive(), "nothing is asked on"
     assert time.monotonic() - began < 20.0
-
-
-def test_two_replicas_of_different_engines_are_not_added_up() -> None:
-    with serving({"/metrics": Counting()}) as one, serving({"/metrics": whole(sglang(5))}) as two:
-        timeline = read(one.url, two.url)
-    assert {one.source for one in timeline.series} in ({one.url}, {two.url})
-    assert any("observe one engine at a time" in note for note in notes(timeline))
 
 
 def test_a_replica_is_named_once() -> None:

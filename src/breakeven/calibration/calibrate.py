@@ -6,7 +6,7 @@ import os
 import shlex
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -28,7 +28,7 @@ from breakeven.measured.pair import Pair
 from breakeven.measured.row import Skipped
 from breakeven.measured.run import Run
 from breakeven.measured.step_forms import form_of
-from breakeven.measured.steps import Stated, runs_of_steps, steps_of
+from breakeven.measured.steps import UNSTATED, Stated, runs_of_steps, steps_of
 from breakeven.messages import Message
 from breakeven.spec.calibration_file import CalibrationFile, FileRead, Made
 
@@ -86,6 +86,8 @@ class CalibrationRows:
 def calibrate(paths: Sequence[Path], stated: Stated, *, ship: str | None = None) -> Calibrated:
     """A calibration of the rows of all files; ``ship`` is the name of the shipped calibration that it is to be."""
     rows = _read(paths, stated)
+    untold = tuple((run.where, Message("calibrate.version_untold")) for run in rows.runs if run.deployment.engine.version == UNSTATED)
+    rows = replace(rows, notes=(*rows.notes, *untold))
     if not rows.runs and not rows.pairs:
         raise _none(paths, rows)
     return calibrated(rows, _command(paths, stated, ship), ship=ship)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
@@ -14,6 +13,7 @@ from breakeven.calibration.counted import DRAFTED, counts, rose, used_by_others
 from breakeven.calibration.driven_rows import rows_of
 from breakeven.calibration.points import points_of
 from breakeven.calibration.verification import Verified, verified
+from breakeven.catalog import engine_title
 from breakeven.driving.grid import Bounds, Plan
 from breakeven.driving.outcome import Request
 from breakeven.driving.running_engine import RunningEngine, StatedEngine
@@ -22,11 +22,10 @@ from breakeven.errors import BreakevenError, InputError, UnreachableError
 from breakeven.measured.steps import UNSTATED
 from breakeven.messages import Message
 from breakeven.origin.calibrated import applied
+from breakeven.origin.launch_command import without_secrets
 from breakeven.spec.calibration_file import CalibrationFile, Sent
 from breakeven.spec.deployment import Deployment
 
-SECRET = re.compile(r"((?:key|token|password|secret)['\"]?[=\s]\s*)(?:'[^']*'|\"[^\"]*\"|\S+)", re.IGNORECASE)
-"""What a launch command hands over under such a name: ``--api-key sk-1``, ``HF_TOKEN=hf_1``."""
 OUR_FILE = "calibration"
 FAULTS: Mapping[str, str] = {
     "unreachable": "drive_unreachable",
@@ -102,7 +101,7 @@ def _command(found: RunningEngine, plan: Plan) -> tuple[str, ...]:
 
 def _typed(stated: StatedEngine) -> dict[str, str]:
     """What was said of the engine and it does not tell, without keys that stand in its command."""
-    launch = None if stated.launch is None else SECRET.sub(r"\1…", stated.launch)
+    launch = None if stated.launch is None else without_secrets(stated.launch)
     said = {"--engine-version": stated.flags.get("engine_version"), "--launch": launch, "--model-name": stated.model_name}
     return {option: word for option, word in said.items() if word}
 
@@ -118,6 +117,7 @@ def calibrated_by(made: Tour, d: Deployment, server: str, command: Sequence[str]
     _check(made, server)
     if any(one.drafted_tokens for visited in made.visited for one in visited.driven.requests):
         raise InputError("drive_speculative", server=server)
+    told = (*told, *_version_untold(d))
     d = _as_told(d)
     rows = rows_of(made, d, server)
     if not any(run.deployment.workload.batch is not None for run in rows.runs):
@@ -128,6 +128,13 @@ def calibrated_by(made: Tour, d: Deployment, server: str, command: Sequence[str]
     points, _ = points_of(made)
     load = Driven(points=tuple(points), verification=_verification(document, d), notes=(*told, *_notes(made, rows)))
     return replace(found, document=document, driven=load)
+
+
+def _version_untold(d: Deployment) -> tuple[Message, ...]:
+    """That the engine does not say which version it is, and what was assumed of it meanwhile."""
+    if d.provenance.get("engine.version") != "assumed":
+        return ()
+    return (Message("driving.version_untold", {"engine": engine_title(d.engine.name), "version": d.engine.version}),)
 
 
 def _as_told(d: Deployment) -> Deployment:

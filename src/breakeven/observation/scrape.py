@@ -78,11 +78,11 @@ def targets(
     named: set[tuple[object, ...]] = set()
     for url in urls:
         shown, endpoint = address(url), Endpoint(url=url, headers=headers or {}, timeout_s=timeout_s)
-        if (one := _named(endpoint)) in named:
-            raise InputError("observe_twice", target=shown)
-        named.add(one)
-        same = sum(other.source.partition(" ")[0] == shown for other in found)
         places = _places(endpoint, shown)
+        if named & (ways := {_named(place) for place in places}):
+            raise InputError("observe_twice", target=shown)
+        named |= ways
+        same = sum(other.source.partition(" ")[0] == shown for other in found)
         found.append(Target(source=f"{shown} ({same + 1})" if same else shown, places=places, engine=engine, model=model))
     return tuple(found)
 

@@ -1,14 +1,14 @@
 """``breakeven observe URL``: what a running engine does, read from its own metrics and kept as evidence."""
 
 # No `from __future__ import annotations`: typer reads the annotations of a verb.
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from breakeven import streams
+from breakeven import deployment_options, streams
 from breakeven.deployment_options import Deployed, takes_deployment
 from breakeven.errors import InputError
 from breakeven.history_options import End, Export, Match, Prometheus, Span, Step, refuse_mixture, stored
@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from breakeven.spec.deployment import Deployment
     from breakeven.spec.evidence import Evidence
 
-FOR, WATCHED_FOR = "60s", "1h"
+Again = Mapping[str, str | list[str] | None]
+"""Options of reading and what was given for them: what is to be done next says them again."""
+FOR, WATCHED_FOR, EVERY = "60s", "1h", "2s"
 """How long, unless said; a view is left with Ctrl-C, after an hour at most."""
 
 
@@ -33,7 +35,7 @@ def observe(
     deployed: Deployed,
     urls: Urls = None,
     for_: For = None,
-    every: Every = "2s",
+    every: Every = EVERY,
     header: Header = None,
     model_name: ModelName = None,
     evidence_out: EvidenceOut = None,
@@ -70,9 +72,10 @@ def observe(
         return
     if prometheus is not None:
         timeline, server = observing.history(prometheus, asked(), headers=sent)
-        _tell(
-            ctx, observing.evidence_of(timeline, observing.told_in(timeline), server), timeline, server, described, path, as_json, verbose
-        )
+        evidence = observing.evidence_of(timeline, observing.told_in(timeline), server)
+        again: Again = {"--prometheus": server, "--match": match, "--range": span, "--end": end, "--step": step}
+        again = {**again, "--header": header, "--model-name": model_name}
+        _tell(ctx, evidence, timeline, server, described, again, path, as_json, verbose)
         return
     for_s, every_s = schedule(for_ or (WATCHED_FOR if watch else FOR), every)
     targets = observing.targets_of(addresses, headers=sent, engine=flags.get("engine"), model_name=model_name)
@@ -82,7 +85,8 @@ def observe(
     with _seen(ctx, targets, known, (for_s, every_s), watch) as seen:
         timeline = window.observe(targets, for_s=for_s, every_s=every_s, heard=seen.heard)
     evidence = observing.evidence_of(timeline, observing.told_of(targets, timeline), targets)
-    _tell(ctx, evidence, timeline, targets, described, path, as_json, verbose)
+    again = {"--every": None if every == EVERY else every, "--header": header, "--model-name": model_name}
+    _tell(ctx, evidence, timeline, targets, described, again, path, as_json, verbose)
 
 
 def _tell(
@@ -91,6 +95,7 @@ def _tell(
     timeline: "Timeline",
     targets: "tuple[Target, ...] | str",
     described: Deployed,
+    again: Again,
     path: Path | None,
     as_json: bool,
     verbose: bool,
@@ -101,11 +106,20 @@ def _tell(
 
     if _is_described(described):
         evidence = observing.with_ledgers(evidence, timeline, targets, described)
-    if path is not None:
-        from breakeven.renderers import json
+    reading = [word for name, given in again.items() for one in _each(given) for word in (name, one)]
+    typed = observe_report.Typed(reading=reading, described=deployment_options.typed(described))
+    try:
+        if path is not None:
+            from breakeven.renderers import json
 
-        streams.write_file(path, json.render(evidence))
-    show(observe_report.compose(evidence, language(ctx)), as_json, verbose=verbose)
+            streams.write_file(path, json.render(evidence))
+    finally:
+        # What was read for hours is shown, even where it cannot be kept.
+        show(observe_report.compose(evidence, language(ctx), typed), as_json, verbose=verbose)
+
+
+def _each(given: str | list[str] | None) -> list[str]:
+    return [] if given is None else [given] if isinstance(given, str) else given
 
 
 def _export(
