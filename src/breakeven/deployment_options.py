@@ -52,6 +52,7 @@ def _described(
     gpu_memory_utilization: Number = None,
     enable_prefix_caching: Annotated[Switch, option("--enable-prefix-caching/--no-enable-prefix-caching")] = None,
     enable_chunked_prefill: Annotated[Switch, option("--enable-chunked-prefill/--no-enable-chunked-prefill")] = None,
+    kv_unified: Annotated[Switch, option("--kv-unified/--no-kv-unified")] = None,
     enforce_eager: Annotated[Switch, option("--enforce-eager/--no-enforce-eager")] = None,
     speculative: Annotated[str | None, option("--speculative", "--speculative-config", metavar="JSON")] = None,
     input_tokens: Annotated[str | None, option("--input", metavar="TOKENS")] = None,

@@ -134,7 +134,9 @@ def _rates(evidence: Evidence, language: Language) -> Iterator[str]:
 def _work(evidence: Evidence, language: Language) -> ObservePart:
     found, lines = evidence.figures, []
     rate, failed = found.get("request_rate_per_s"), found.get("failed_per_s")
-    if rate is not None:
+    if rate is not None and rate.sure == "derived":
+        lines.append(say("observed.request_rate_derived", language, figure=words.figure_words("request_rate_per_s", rate, language)))
+    elif rate is not None:
         key = "observed.request_rate_failed" if failed is not None and failed.value else "observed.request_rate"
         lines.append(say(key, language, rate=rate.value, failed=failed.value if failed is not None else 0.0))
     held, batch = found.get("in_flight"), found.get("effective_batch")
@@ -142,7 +144,7 @@ def _work(evidence: Evidence, language: Language) -> ObservePart:
         decoding = batch.value * evidence.replicas
         key = "observed.in_flight" if decoding < held.value else "observed.in_flight_all"
         lines.append(say(key, language, held=held.value, batch=decoding))
-    return _figures("work", evidence, ("input_tokens", "output_tokens", "context_tokens"), language, before=lines)
+    return _figures("work", evidence, ("input_tokens", "output_tokens", "context_tokens", "prompt_share"), language, before=lines)
 
 
 def _cache(evidence: Evidence, language: Language) -> ObservePart:

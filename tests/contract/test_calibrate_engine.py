@@ -91,7 +91,7 @@ class TestAsking:
     def test_the_default_grid_ends_where_the_engine_does(self, capsys: pytest.CaptureFixture[str], stub: Stub, folder: Path) -> None:
         stub.engine.slots, stub.engine.length = 4, 512
         _, _, err = ran(capsys, stub, folder)
-        assert "5 points" in err, "1, 2 and 4 streams at 128 tokens; prompts of 16 and 256 tokens"
+        assert "6 points" in err, "1, 2, 3 and 4 streams at 128 tokens; prompts of 16 and 256 tokens"
 
     def test_a_device_whose_memory_is_its_machine_s_is_taken_with_what_is_said_of_it(
         self, capsys: pytest.CaptureFixture[str], stub: Stub, folder: Path
@@ -266,7 +266,7 @@ class TestOnAServer:
 
 def predicted(path: Path, folder: Path, b: float, c: float) -> float:
     flags = {"model": "llama-3.2-1b", "hardware": "tested", "engine": "llamacpp", "engine_version": "b6100", "calibration": str(path)}
-    d, _ = api.load(flags={**flags, "batch": str(b), "context": str(c), "max_num_seqs": "8"}, catalog_dirs=(folder,))
+    d, _ = api.load(flags={**flags, "batch": str(b), "context": str(c), "max_num_seqs": "8", "kv_unified": "true"}, catalog_dirs=(folder,))
     return float(api.evaluate(d).tpot_s)
 
 

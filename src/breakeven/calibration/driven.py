@@ -49,6 +49,7 @@ def calibrated_on(found: RunningEngine, plan: Plan, *, progress: Progress | None
         model=found.model,
         salt=salt(),
         vocabulary=found.deployment.model.vocabulary,
+        placed=found.placed,
         progress=progress,
     )
     if made.ended == "interrupted":

@@ -26,6 +26,8 @@ from breakeven.spec.workload import Workload
 
 def rows_of(tour: Tour, d: Deployment, source: str) -> CalibrationRows:
     """Rows of a tour on a deployment; a point that no such device can have done, or that never ran together, is left out and named."""
+    if tour.placed:
+        d = replace(d, engine=replace(d.engine, kv_unified=True))  # neighbouring slots are one pass, as one cache is
     points, never = points_of(tour)
     left = [_left(one, Message("driving.never_together", {"width": one.concurrency, "context": one.context})) for one in never]
     steps: list[Step] = []
@@ -35,9 +37,8 @@ def rows_of(tour: Tour, d: Deployment, source: str) -> CalibrationRows:
             steps.append(_step(point, d, source))
         else:
             left.append(_left(point.visit, reason))
-    return CalibrationRows(
-        runs=(*_first_tokens(tour, d), *runs_of_steps(steps)), curves=tuple(curves_of(_level(steps))), left_out=tuple(left)
-    )
+    drawn = tuple(replace(one, curve=replace(one.curve, one_pass=tour.placed)) for one in curves_of(_level(steps)))
+    return CalibrationRows(runs=(*_first_tokens(tour, d), *runs_of_steps(steps)), curves=drawn, left_out=tuple(left))
 
 
 def _step(point: MeasuredPoint, d: Deployment, source: str) -> Step:

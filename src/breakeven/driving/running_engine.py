@@ -40,3 +40,9 @@ class RunningEngine:
     folders: Sequence[Path | str] = ()
     """Of the user's own catalogue."""
     warnings: tuple[Message, ...] = ()
+
+    @property
+    def placed(self) -> bool:
+        """Whether streams are told their slots, so that they are neighbours: of one engine that has told how many it has."""
+        told = self.deployment.provenance.get("engine.max_num_seqs") != "assumed"
+        return self.dialect.places and self.deployment.replicas == 1 and told

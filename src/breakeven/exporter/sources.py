@@ -23,7 +23,6 @@ Deployed = Mapping[str, Any]
 Heard = Callable[[str, float | None], None]
 HISTORY_EVERY_S = 60.0
 """A history is asked for no more often: it is a heavier question than a page."""
-INTERRUPTED = "observe.note_interrupted"
 
 
 def of_engines(targets: Sequence[Target], deployed: Deployed | None, *, for_s: float, every_s: float) -> Loop:
@@ -34,7 +33,7 @@ def of_engines(targets: Sequence[Target], deployed: Deployed | None, *, for_s: f
             heard(one.source, one.at_s if isinstance(one, Read) else None)
 
         timeline = window.observe(targets, for_s=for_s, every_s=every_s, heard=read)
-        if any(note.key == INTERRUPTED for note in timeline.notes):
+        if any(note.key in (window.INTERRUPTED, window.TERMINATED) for note in timeline.notes):
             raise KeyboardInterrupt
         evidence = observing.evidence_of(timeline, observing.told_of(targets, timeline), targets)
         return evidence if deployed is None else observing.with_ledgers(evidence, timeline, targets, deployed)

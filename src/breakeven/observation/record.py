@@ -7,6 +7,7 @@ from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import inf, isfinite
+from typing import Literal
 
 from breakeven.adapter import QUANTITIES, Alias
 from breakeven.errors import BreakevenError
@@ -15,9 +16,12 @@ from breakeven.observation import increases, kinds
 from breakeven.observation.course import Course
 from breakeven.observation.page import Key, Page, Reading
 from breakeven.observation.partial import SeriesKey, comparable
-from breakeven.observation.scrape import Missed, Read
+from breakeven.observation.scrape import Missed, Read, is_busy
 from breakeven.observation.timeline import Series, Timeline
 
+Change = Literal["", "fell", "returned"]
+LEAP = 0.5
+"""Share of a fall that is made good from one reading to the next, from which it is no climb."""
 RISING = frozenset(quantity for quantity, kind in QUANTITIES.items() if kind in ("counter", "histogram"))
 """What falls only where a server began anew."""
 ANOTHER = "error.page_other_engine"
@@ -32,6 +36,21 @@ class _Points:
     labels: Mapping[str, str]
     times: array[float] = field(default_factory=lambda: array("d"))
     values: array[float] = field(default_factory=lambda: array("d"))
+    stood: float = 0.0
+    low: float = 0.0
+    """Of a count that fell: where it stood before it did, and after; 0 again once it stands there again."""
+
+    def change(self, quantity: str, value: float) -> Change:
+        """What a further value does to a count. One that begins anew climbs; only another server's stands high again at once."""
+        last = self.values[-1]
+        if increases.fell(quantity, last, value):
+            self.stood, self.low = max(last, self.stood), value
+            return "fell"
+        if last < self.stood <= value:
+            leap = value - last >= LEAP * (self.stood - self.low)
+            self.stood = 0.0
+            return "returned" if leap else ""
+        return ""
 
 
 class Record:
@@ -63,7 +82,8 @@ class Record:
         if isinstance(one, Missed):
             course.missing(one)
             return
-        course.read(one, fell=[self._keep(one, reading) for reading in one.page.readings].count(True))
+        kept = [self._keep(one, reading) for reading in one.page.readings]
+        course.read(one, fell=kept.count("fell"), returned=kept.count("returned"))
         self.engine = self.engine or one.page.engine
         self._first.setdefault(one.source, one.page)
         self.readings += 1
@@ -77,10 +97,18 @@ class Record:
         self._notes[message.key, message.values.get("target"), message.values.get("quantities")] = message
 
     def failed_first(self, servers: int) -> BreakevenError | None:
-        """Why the first server did not answer, once each of so many was asked and none has."""
-        if self.readings or len(self._courses) < servers:
+        """Why the first server did not answer, once each of so many was asked, and none has or is only busy."""
+        if self.readings or len(self._courses) < servers or self._busy() is not None:
             return None
         return next((course.failure for course in self._courses.values()), None)
+
+    def unanswered(self, waited_s: float) -> BreakevenError:
+        """Why there is nothing after so long: the server that was there all the time gave no page."""
+        course = self._busy() or next(iter(self._courses.values()))
+        return course.unanswered(waited_s)
+
+    def _busy(self) -> Course | None:
+        return next((course for course in self._courses.values() if course.failure is not None and is_busy(course.failure)), None)
 
     def timeline(self, last_s: float | None = None) -> Timeline:
         """The series so far, or their last seconds."""
@@ -101,17 +129,17 @@ class Record:
             unsure=frozenset(self._unsure),
         )
 
-    def _keep(self, read: Read, reading: Reading) -> bool:
-        """Keep a value; whether it is a count that has fallen."""
+    def _keep(self, read: Read, reading: Reading) -> Change:
+        """Keep a value; whether it is a count that has fallen, or is at once back where it fell from."""
         if not isfinite(reading.value):
-            return False
+            return ""
         key = _key(read.source, reading)
         points = self._points.setdefault(key, _Points(alias=reading.alias, labels=reading.labels))
         points.labels = reading.labels
-        fell = bool(points.values) and reading.quantity in RISING and increases.fell(reading.quantity, points.values[-1], reading.value)
+        change = points.change(reading.quantity, reading.value) if points.values and reading.quantity in RISING else ""
         points.times.append(read.at_s)
         points.values.append(reading.value)
-        return fell
+        return change
 
 
 def _key(source: str, reading: Reading) -> SeriesKey:

@@ -10,15 +10,21 @@ from urllib.parse import urlsplit
 from breakeven.endpoint import TIMEOUT_S, Endpoint, address, asked, get
 from breakeven.errors import BreakevenError, InputError, UnreachableError
 from breakeven.observation import page as pages
-from breakeven.observation import slots
+from breakeven.observation import router, slots
 from breakeven.observation.page import Page
 
 UNNAMED = ("/prometheus/metrics", "/metrics")
 """Where the page is looked for when the address names none."""
 TRITON = 8000
 """Triton answers requests on this port and has its metrics on 8002, as another server, which is not asked unless it is named."""
+ROUTER_ASKS = 400
+"""What llama.cpp's router answers where no model is named."""
 NO_PAGE, FAILS = ("error.endpoint_not_found", "error.endpoint_client"), "error.endpoint_server"
 """What a server answers where there is no page, and where it, or a proxy before it, fails."""
+BUSY = "error.endpoint_timeout"
+"""What is said of a server that took the connection and gave no whole answer in time."""
+LONGEST_S = 60.0
+"""For an answer of a server that is busy."""
 _WALL, _MONOTONIC = time(), monotonic()
 
 
@@ -112,12 +118,28 @@ def first(target: Target) -> tuple[Target, Read]:
     except InputError as error:
         if error.message.key in NO_PAGE and urlsplit(address(usual.url)).port == TRITON:
             raise InputError("observe_no_page", **error.message.values) from None
+        if error.message.values.get("status") == ROUTER_ASKS and (behind := router.models(usual)) is not None:
+            raise InputError("observe_router", target=address(usual.url), models=", ".join(behind) or "—") from None
         raise
 
 
 def _as_usual(error: BreakevenError, usual: Endpoint) -> BreakevenError:
     """The same of the page that users know."""
     return UnreachableError(error.message.key.removeprefix("error."), **{**error.message.values, "target": address(usual.url)})
+
+
+def is_busy(error: BreakevenError) -> bool:
+    """Whether the server is there, and only has no time."""
+    return error.message.key == BUSY
+
+
+def patient(target: Target, left_s: float) -> Target:
+    """The same server given twice the time for its next answer, while that time is left: one that is busy is not to be asked more often."""
+
+    def longer(place: Endpoint) -> Endpoint:
+        return replace(place, timeout_s=max(place.timeout_s, min(2.0 * place.timeout_s, left_s, LONGEST_S)))
+
+    return replace(target, places=tuple(map(longer, target.places)))
 
 
 def scrape(target: Target) -> Read:

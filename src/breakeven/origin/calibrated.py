@@ -91,6 +91,7 @@ def _curve(curve: Curve, d: Deployment) -> StepCurve:
         quantization=curve.quantization or None,
         kv_cache_dtype=curve.kv_cache_dtype,
         enforce_eager=curve.enforce_eager,
+        kv_unified=curve.one_pass,
         speculative=None,
     )
     return StepCurve(model=_model(curve, d), engine=engine, context_tokens=curve.context_tokens, rows=curve.rows, step_s=curve.step_s)

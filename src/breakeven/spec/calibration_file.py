@@ -61,6 +61,8 @@ class Curve:
     """Empty: the weights as the checkpoint stores them."""
     kv_cache_dtype: str = "auto"
     enforce_eager: bool = False
+    one_pass: bool = False
+    """Whether the sequences stood in neighbouring slots, so that a step was one pass also where slots have a cache each."""
     source: str = ""
 
 

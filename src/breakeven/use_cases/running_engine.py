@@ -21,6 +21,8 @@ from breakeven.spec.evidence import Evidence, Told
 from breakeven.use_cases.load import load
 
 ONCE_S = 0.1
+FINE = 8
+"""llama.cpp's kernels on a processor: rows in tiles of 4, what is left over row by row (measured: 3 rows take longer than 4)."""
 PINNED = {"batch": "1", "context": "1"}
 """Stands in for a workload until one is measured; the grid of a load is one of its own."""
 
@@ -48,7 +50,7 @@ def _told(server: Endpoint, engine: str | None) -> Told:
     """By its metrics and its other pages; where it has no metrics, the engine has to be named."""
     try:
         targets = scrape.targets((server.url,), dict(server.headers), engine=engine)
-        timeline = window.observe(targets, for_s=ONCE_S, every_s=ONCE_S)
+        timeline = window.observe(targets, for_s=ONCE_S, every_s=ONCE_S, patience_s=ONCE_S)
     except BreakevenError:
         if engine is None:
             raise
@@ -91,4 +93,5 @@ def room_of(d: Deployment, said: Told) -> Room:
         tokens=min(lengths, default=2**20),
         pool_tokens=float(said.kv_tokens or "inf"),
         step_tokens=d.engine.max_num_batched_tokens or CHUNK,
+        fine=FINE if dialect_of(d.engine.name).places else 1,
     )
