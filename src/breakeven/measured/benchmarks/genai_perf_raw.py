@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from breakeven.measured.benchmark import Benchmark, Fields, Outcome, Record, at, figure, refused, word
+from breakeven.measured.benchmark import Benchmark, Fields, Outcome, Record, at, figure, is_number, refused, word
 from breakeven.measured.served import Served, outcome
 
 NS = 1e-9
@@ -75,7 +75,7 @@ def _served(answers: Sequence[_Answer], asked: int, concurrency: float | None, m
 
 def _times(request: Fields) -> list[float]:
     found = request.get("response_timestamps")
-    return [float(one) for one in found if isinstance(one, (int, float)) and not isinstance(one, bool)] if isinstance(found, list) else []
+    return [float(one) for one in found if is_number(one)] if isinstance(found, list) else []
 
 
 def _answer(request: Fields) -> _Answer | None:
