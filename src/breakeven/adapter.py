@@ -23,6 +23,7 @@ QUANTITIES: Mapping[str, Kind] = {
     "kv_total_blocks": "gauge",
     "kv_block_tokens": "gauge",  # tokens of a block
     "decode_context_tokens": "gauge",  # Σ cached tokens of the sequences that decode
+    "decode_output_tokens": "gauge",  # Σ output tokens so far of the sequences that decode
     "hit_rate_gauge": "gauge",  # of the engine's last window
     "accept_length_gauge": "gauge",  # bonus token included
     "accept_rate_gauge": "gauge",  # accepted over drafted

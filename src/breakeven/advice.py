@@ -91,7 +91,8 @@ class OperatingPoint:
     """None when saturated (unbounded) or when the workload states no prompt."""
     ttft_interval: Interval
     e2e_s: float | None
-    prefill_share: float
+    prefill_share: float | None
+    """None where the load has no prompts: a batch and a context."""
     mean_context_tokens: float
     tokens_per_round: float
     replicas: int

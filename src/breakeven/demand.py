@@ -37,6 +37,11 @@ class Demand:
     clients: Array | float | None
     batch: Array | float | None
 
+    @property
+    def prompted(self) -> bool:
+        """Whether it has prompts: a pinned batch may come with a context and without lengths."""
+        return self.input_tokens is not None and self.output_tokens is not None
+
 
 def mode_of(workload: Workload) -> Mode:
     """Which of the three ways of arriving the workload states."""

@@ -10,7 +10,7 @@ import numpy as np
 from breakeven.advice import METRICS, Gain, Interval, Metric, Verdict
 from breakeven.draws import Draws
 from breakeven.evaluator import Noise, Point, evaluate
-from breakeven.lever import Lever, Sigma
+from breakeven.lever import Lever, Sigma, measured_prompt_share
 from breakeven.messages import Message
 from breakeven.spec.deployment import Deployment
 from breakeven.statement import check, limited_by
@@ -19,6 +19,8 @@ from breakeven.stats import Array
 SURE, UNLIKELY = 0.9, 0.1
 NOTHING, ROUNDING = 0.005, 1e-9
 LOW, HIGH = 0.05, 0.95
+APART, SOME_HITS = 2.0, 0.01
+"""Times by which a measured share may differ from the model's; hits below which it is all the same."""
 TIMES = ("tpot", "ttft", "e2e", "cost")
 
 
@@ -35,6 +37,10 @@ class Arms:
     point_on: Point
     fits_off: bool
     fits_on: bool
+    unanswered: bool = False
+    """Whether the load has none of what the lever works on, so that nothing is known of its gain."""
+    contradicted: bool = False
+    """Whether what it works on was measured to take another share of the time than the model has it take."""
 
 
 def noise_of(lever: str, sigma: Sigma, draws: Draws) -> Noise:
@@ -51,8 +57,20 @@ def combined(*noises: Noise) -> Noise:
     return Noise(step=step, prefill=prompt)
 
 
-def arms(lever: Lever, off: Deployment, setting: str, draws: Draws, *, point_off: Point | None = None, exact: bool = True) -> Arms:
-    """Evaluate both arms of a lever; equal deployments are one arm, with no error between them."""
+def arms(
+    lever: Lever,
+    off: Deployment,
+    setting: str,
+    draws: Draws,
+    *,
+    point_off: Point | None = None,
+    middle_off: Point | None = None,
+    exact: bool = True,
+) -> Arms:
+    """Evaluate both arms of a lever; equal deployments are one arm, with no error between them.
+
+    The arm without it need not be evaluated again where its point is at hand, over the draws and by the fast form in the median world.
+    """
     on = lever.apply(off, setting)
     base = point_off or evaluate(off, draws, exact=exact)
     check(base, off)
@@ -67,8 +85,9 @@ def arms(lever: Lever, off: Deployment, setting: str, draws: Draws, *, point_off
             point_on=base,
             fits_off=base.fits,
             fits_on=base.fits,
+            unanswered=lever.of_prompts and not base.demand.prompted,
         )
-    sigma = lever.sigma(on, evaluate(off, exact=False), evaluate(on, exact=False))
+    sigma = lever.sigma(on, middle_off or evaluate(off, exact=False), evaluate(on, exact=False))
     point = evaluate(on, draws, noise=noise_of(lever.name, sigma, draws), exact=exact)
     check(point, on)
     return Arms(
@@ -81,7 +100,22 @@ def arms(lever: Lever, off: Deployment, setting: str, draws: Draws, *, point_off
         point_on=point,
         fits_off=base.fits,
         fits_on=point.fits,
+        unanswered=lever.of_prompts and not base.demand.prompted,
+        contradicted=lever.of_prompts and prompts_contradicted(on, point),
     )
+
+
+def prompts_contradicted(d: Deployment, p: Point) -> bool:
+    """Whether steps that read prompts were measured to take less than half of what prefill takes by the model, or over twice as much.
+
+    What else is in such a step, a decode step of its own, is let pass; so is all of it where no prompt token comes from the cache.
+    """
+    measured = measured_prompt_share(d)
+    if measured is None or p.request_rate is None or float(np.median(p.demand.hit_rate)) < SOME_HITS:
+        return False
+    share = float(np.median(p.prefill_share))
+    beside = float(np.median(p.request_rate)) / p.replicas * float(np.median(p.step_s))
+    return not share / APART <= measured <= APART * (share + beside)
 
 
 def metric_of(point: Point, metric: Metric) -> Array | None:
@@ -174,7 +208,9 @@ def gain(off: Point, on: Point, metric: Metric, threshold: float) -> Gain | None
 
 
 def gains(a: Arms, threshold: float, *, priced: bool) -> Mapping[Metric, Gain]:
-    """All metrics of a lever's two arms; cost only with a price."""
+    """All metrics of a lever's two arms; cost only with a price, and none where the load does not ask."""
+    if a.unanswered and a.fits_on and a.fits_off:
+        return {}
     wanted = [metric for metric in METRICS if metric != "cost" or priced]
     found = {metric: gain(a.point_off, a.point_on, metric, threshold) for metric in wanted}
     return {metric: value for metric, value in found.items() if value is not None}
@@ -186,6 +222,8 @@ def lever_verdict(a: Arms, metrics: Mapping[Metric, Gain], objective: Metric) ->
         return "does_not_fit"
     if not a.fits_off:
         return "pays"
+    if a.unanswered or a.contradicted:
+        return "undecided"
     return metrics[objective].verdict
 
 

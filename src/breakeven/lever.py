@@ -58,6 +58,8 @@ class Lever:
     because: Callable[[Deployment, Point, Point], tuple[Message, ...]]
     """One line first: the on deployment, off point, on point (medians)."""
     accuracy: Message
+    of_prompts: bool = False
+    """Whether it works on prompts alone: nothing can be said of it where the load has none."""
     holes: Callable[[Deployment, str], tuple[str, Mapping[str, object]]] | None = None
     """The entry of a setting in the engines' tables of flags, and what fills its holes, where that is not the setting itself."""
 
@@ -80,6 +82,12 @@ def versions(d: Deployment) -> Mapping[str, str]:
 def _elsewhere(lever: str, setting: str, d: Deployment, engine: str) -> bool:
     other = replace(d.engine, name=engine, version=support.sheet(engine).version)
     return support.support(lever, setting, replace(d, engine=other)).supported
+
+
+def measured_prompt_share(d: Deployment) -> float | None:
+    """Share of the time in steps that read prompts, where it was measured of the load that is asked about."""
+    load = any(d.provenance.get(f"workload.{name}") == "measured" for name in ("request_rate", "concurrency"))
+    return d.observed.prompt_share if d.observed is not None and d.observed.corrects and load else None
 
 
 def called(lever: str, setting: str) -> Message:

@@ -18,6 +18,7 @@ WRITERS: Mapping[str, Writer] = {
     "step_s": time_text,
     "tpot_s": time_text,
     "busy_share": percent_text,
+    "prompt_share": percent_text,
     "kv_usage": percent_text,
     "prefix_hit_rate": percent_text,
     "acceptance_rate": percent_text,
@@ -62,6 +63,9 @@ def headline_words(evidence: Evidence, title: str, language: str) -> str:
     batch, step, rate = (evidence.figures.get(name) for name in ("effective_batch", "step_s", "output_tokens_per_s"))
     seen = {"engine": title, "target": evidence.target, "seconds": evidence.seconds}
     if batch is None or (not batch.value and (rate is None or not rate.value)):
+        read = evidence.figures.get("computed_tokens_per_s")
+        if read is not None and read.value and batch is not None:
+            return say("observed.headline_prompts", language, read=read.value, **seen)
         return say("observed.headline_none", language, **seen)
     told = say("observed.headline", language, batch=batch.value, how=how_words(batch, language), **seen)
     if step is not None:

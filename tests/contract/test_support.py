@@ -183,6 +183,7 @@ PUBLISHED = [
     ("llamacpp", "b5648", "rtx-3090", "window", "prefix_cache", "on", False, "issue 14157 (b5648)"),
     ("llamacpp", "b6200", "rtx-3090", "window", "prefix_cache", "on", True, "pull request 15293: checkpoints"),
     ("llamacpp", "b6000", "h100-sxm", "dense", "kv_quant", "fp8", False, "llama.cpp has no such cache type"),
+    ("vllm", "0.14.0", "epyc-9654", "dense", "weight_quant", "int8", True, "documentation 0.14.0, supported hardware: INT8 on x86 CPUs"),
     ("trtllm", "1.0", "mi300x", "dense", "weight_quant", "fp8", False, "support matrix: NVIDIA only"),
 ]
 
@@ -190,6 +191,13 @@ PUBLISHED = [
 @pytest.mark.parametrize(("engine", "version", "device", "of", "lever", "setting", "expected", "published"), PUBLISHED)
 def test_published_facts(engine: str, version: str, device: str, of: str, lever: str, setting: str, expected: bool, published: str) -> None:
     assert support.support(lever, setting, deployment(engine, version, device, of)).supported is expected, published
+
+
+@pytest.mark.parametrize(("device", "there"), [("mi300x", False), ("rtx-3090", False), ("epyc-9654", True), ("grace-72c", True)])
+def test_a_processor_is_no_device_of_its_maker_whose_kernels_lack_a_head_size(device: str, there: bool) -> None:
+    found = support.support("kv_quant", "q8_0", deployment("llamacpp", "b6000", device, api.model("llama-3.2-1b")))
+    assert found.supported is there
+    assert (found.reason is None) is there
 
 
 @pytest.mark.parametrize("version", ["0.7.1", "0.9.1", "0.14.0"])

@@ -122,6 +122,46 @@ def streaming(url: str, engine: Engine, prompts: Sequence[Prompt], output: int) 
             thread.join()
 
 
+@contextmanager
+def going_round(url: str, engine: Engine, requests: Iterator[tuple[Prompt, int]], clients: int) -> Iterator[list[Answer]]:
+    """So many clients that ask one request after the other until the block ends; what was answered, filled meanwhile."""
+    found: list[Answer] = []
+    lock, begun, stop = threading.Lock(), threading.Semaphore(0), threading.Event()
+
+    def client() -> None:
+        while not stop.is_set():
+            with lock:
+                prompt, output = next(requests)
+            found.append(ask(url, engine, prompt, output, begun=begun, stop=stop))
+
+    threads = [threading.Thread(target=client) for _ in range(clients)]
+    for thread in threads:
+        thread.start()
+    try:
+        yield found
+        if not all(thread.is_alive() for thread in threads):
+            raise RuntimeError("a client has ended before the block")
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+
+
+def waited_for(found: Sequence[Answer], more: int, within_s: float) -> None:
+    """Until so many more were answered."""
+    until, wanted = time.time() + within_s, len(found) + more
+    while len(found) < wanted:
+        if time.time() > until:
+            raise TimeoutError(f"{wanted - len(found)} of {more} requests were not answered within {within_s:.0f} s")
+        time.sleep(0.1)
+
+
+def decoded_s(answers: Sequence[Answer], start: float, end: float) -> float:
+    """Seconds between two moments that streams spent from their first token to their last, added up."""
+    spans = [(one.chunks[0].at, one.chunks[-1].at) for one in answers if one.chunks]
+    return sum(max(min(last, end) - max(first, start), 0.0) for first, last in spans)
+
+
 def within(answers: Sequence[Answer], start: float, end: float) -> int:
     """Tokens that came between two moments."""
     return sum(len(chunk.tokens) for answer in answers for chunk in answer.chunks if start < chunk.at <= end)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import time
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
-from live_client import streaming, words
+from live_client import going_round, streaming, waited_for, words
 from live_observation import observing
 from live_program import said
 
@@ -46,6 +47,8 @@ def test_advice_about_llamacpp_needs_its_address_a_model_file_and_a_device(decod
     assert advice["operating_point"]["effective_batch"] == pytest.approx(3, rel=0.1)
     assert advice["deployment"]["engine"]["max_num_seqs"] == 4
     assert 64 < advice["operating_point"]["mean_context_tokens"] < 2048
+    assert advice["operating_point"]["prefill_share"] is None, "no prompt was read meanwhile"
+    assert {one["lever"]: one["verdict"] for one in advice["levers"]}["prefix_cache"] == "undecided"
 
 
 def test_advice_about_what_was_observed_of_llamacpp_is_about_that_batch(decoding: Any, models: Path, tmp_path: Path) -> None:
@@ -55,6 +58,22 @@ def test_advice_about_what_was_observed_of_llamacpp_is_about_that_batch(decoding
     assert advice["operating_point"]["effective_batch"] == pytest.approx(seen.figure("effective_batch"), rel=0.01)
     status = {item["id"]: item["status"] for item in advice["checklist"]}
     assert status["effective_batch_measured"] == "done"
+
+
+def test_advice_about_llamacpp_under_requests_that_come_and_go_is_about_their_rate_and_lengths(
+    llama: Any, models: Path, tmp_path: Path
+) -> None:
+    requests = ((words(200, f"come {number}"), 30) for number in count())
+    with llama("-np", "4", "-c", "4096") as server, going_round(server.url, "llama", requests, clients=3) as answers:
+        waited_for(answers, 3, within_s=120)
+        with observing(server.url, tmp_path) as seen:
+            waited_for(answers, 21, within_s=240)
+    advice = advised("--evidence", str(seen.file), "--model", str(models / "smol-Q4_0.gguf"))
+    assert {"workload.request_rate", "workload.input_tokens", "workload.output_tokens", "workload.prefix_hit_rate"} <= measured(advice)
+    assert advice["deployment"]["workload"]["batch"] is None
+    assert advice["operating_point"]["prefill_share"] > 0.0
+    assert any("the engine counts no requests" in line for line in advice["warnings"])
+    assert advice["observed"]["prompt_share"] == pytest.approx(seen.figure("prompt_share"), rel=0.01)
 
 
 def test_advice_about_vllm_needs_its_address_a_model_and_a_device(vllm: Any, engines: Any) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import random
 import time
+from collections.abc import Iterator
 from contextlib import ExitStack
 from itertools import pairwise
 from pathlib import Path
@@ -10,7 +12,7 @@ from typing import Any
 
 import pytest
 from live.server import free_port
-from live_client import Answer, closed_loop, streaming, within, words
+from live_client import Answer, Prompt, closed_loop, decoded_s, going_round, streaming, waited_for, within, words
 from live_observation import moment, observing
 
 pytestmark = pytest.mark.live
@@ -64,6 +66,41 @@ def test_busy_slots_a_step_are_the_clients_that_go_round(llama: Any, tmp_path: P
     decoding = sum(answer.chunks[-1].at - answer.chunks[0].at for answer in answers)
     assert seen.figure("effective_batch") == pytest.approx(decoding / seen.evidence["seconds"], rel=NEAR)
     assert seen.figure("tpot_s") == pytest.approx(sum(answer.tpot for answer in answers) / len(answers), rel=NEAR)
+
+
+def asked(prompt: tuple[int, int], output: tuple[int, int]) -> Iterator[tuple[Prompt, int]]:
+    """Prompts and outputs of lengths drawn between two."""
+    drawn, number = random.Random(1), 0
+    while True:
+        number += 1
+        yield words(drawn.randint(*prompt), f"asked {number}"), drawn.randint(*output)
+
+
+@pytest.mark.parametrize(("prompt", "output"), [((300, 300), (30, 30)), ((50, 350), (10, 90))], ids=["alike", "varied"])
+def test_amid_requests_that_come_and_go_batch_tokens_and_lengths_are_those_of_the_client(
+    llama: Any, tmp_path: Path, prompt: tuple[int, int], output: tuple[int, int]
+) -> None:
+    """Slots that read their prompts are busy all the time and do not decode; tokens are counted at an end, and requests not at all."""
+    with (
+        llama("-np", "4", "-c", "4096") as server,
+        going_round(server.url, "llama", asked(prompt, output), clients=4) as answers,
+    ):
+        waited_for(answers, 4, within_s=120)
+        with observing(server.url, tmp_path) as seen:
+            waited_for(answers, 24, within_s=240)
+        waited_for(answers, 4, within_s=120)
+    start, end = moment(seen.evidence["start"]), moment(seen.evidence["end"])
+    batch = decoded_s(answers, start, end) / (end - start)
+    figures = seen.evidence["figures"]
+    assert batch < 0.9 * 4 and seen.evidence["levels"]["running"]["values"][-1] == 4
+    assert figures["effective_batch"]["low"] - NEAR * batch <= batch <= figures["effective_batch"]["high"] + NEAR * batch
+    assert seen.figure("effective_batch") == pytest.approx(batch, rel=2 * NEAR)
+    assert seen.figure("output_tokens_per_s") == pytest.approx(within(answers, start, end) / (end - start), rel=NEAR)
+    assert seen.figure("input_tokens") == pytest.approx(sum(prompt) / 2, rel=0.25)
+    assert seen.figure("output_tokens") == pytest.approx(sum(output) / 2, rel=0.4)
+    began = sum(start < one.chunks[0].at <= end for one in answers) / (end - start)
+    assert figures["request_rate_per_s"]["low"] <= began <= figures["request_rate_per_s"]["high"]
+    assert 0.0 < seen.figure("prompt_share") < 1.0
 
 
 def drafted(answers: tuple[Answer, ...]) -> dict[str, Any]:

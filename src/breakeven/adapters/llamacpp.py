@@ -18,7 +18,7 @@ ADAPTER = Adapter(
         "kv_used_tokens": (Alias(family="llamacpp:kv_cache_tokens", sense="kv_used_cells"),),
         "prompt_tokens_computed": (Alias(family="llamacpp:prompt_tokens", sense="prompt_computed_llamacpp"),),
         "prompt_tokens_cached": (Alias(family="llamacpp:prompt_tokens_cached", sense="prompt_cached_llamacpp"),),
-        "prompt_seconds": (Alias(family="llamacpp:prompt_seconds", sense="seconds_of_slots"),),
+        "prompt_seconds": (Alias(family="llamacpp:prompt_seconds", sense="prompt_seconds_llamacpp"),),
         "output_tokens": (Alias(family="llamacpp:tokens_predicted", sense="output_llamacpp"),),
         "decode_seconds": (Alias(family="llamacpp:tokens_predicted_seconds", sense="seconds_of_slots"),),
         "steps": (Alias(family="llamacpp:n_decode", sense="steps_llamacpp"),),

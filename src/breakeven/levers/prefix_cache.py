@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from breakeven.evaluator import Point
-from breakeven.lever import DRAFTING, Candidate, Lever, Sigma, candidate, sigma_of
+from breakeven.lever import DRAFTING, Candidate, Lever, Sigma, candidate, measured_prompt_share, sigma_of
 from breakeven.messages import Message
 from breakeven.spec.deployment import Deployment
 from breakeven.stats import Range
@@ -47,6 +47,8 @@ def sigma(d: Deployment, off: Point, on: Point) -> Sigma:
 
 def because(d: Deployment, off: Point, on: Point) -> tuple[Message, ...]:
     """The hit rate, and how much of the device's time prefill is."""
+    if not off.demand.prompted:
+        return (_unanswered(d),)
     share = float(np.median(off.prefill_share))
     if d.workload.prefix_hit_rate is UNKNOWN_HITS:
         return (Message("lever.prefix_unknown", {"share": share}),)
@@ -56,7 +58,19 @@ def because(d: Deployment, off: Point, on: Point) -> tuple[Message, ...]:
             Message("lever.prefix_hits", {"hits": hits}),
             Message("lever.prefix_pool", {"prompt": float(np.median(off.prefill_alone_s))}),
         )
+    measured = measured_prompt_share(d)
+    if measured is not None:
+        return (
+            Message("lever.prefix_hits", {"hits": hits}),
+            Message("lever.prefix_share_measured", {"share": share, "measured": measured}),
+        )
     return (Message("lever.prefix_hits", {"hits": hits}), Message("lever.prefix_prefill_share", {"share": share}))
+
+
+def _unanswered(d: Deployment) -> Message:
+    """A batch and its context are no prompts; what steps that read prompts took while it was observed is the most that hits save."""
+    share = None if d.observed is None else d.observed.prompt_share
+    return Message("lever.prefix_no_prompts", {}) if share is None else Message("lever.prefix_prompts_observed", {"share": share})
 
 
 LEVER = Lever(
@@ -69,5 +83,6 @@ LEVER = Lever(
     remove=remove,
     sigma=sigma,
     because=because,
+    of_prompts=True,
     accuracy=Message("lever.accuracy_exact"),
 )

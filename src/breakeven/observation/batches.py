@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from breakeven.observation import edges, gauges, rounds
 from breakeven.observation.estimate import figure, known, ratio
-from breakeven.observation.lengths import output_tokens
+from breakeven.observation.lengths import generated, output_tokens
 from breakeven.observation.quantities import Quantities
 from breakeven.spec.evidence import Figure
 
@@ -39,8 +39,8 @@ def batch_in_a_step(tokens: float, steps: float, tokens_per_round: float = 1.0) 
 
 def estimators(q: Quantities) -> tuple[Figure, ...]:
     """The effective batch of one replica by everything that tells it, the surest first."""
-    counted = known((_by_latencies(q), _by_decode_seconds(q), _by_decode_times(q), _by_steps(q), _by_tpot(q), _by_busy_steps(q)))
-    return (*_surest_first(counted), *known((_by_gauge(q),)))
+    ended = (_by_latencies(q), _by_decode_seconds(q), _by_decode_times(q), _by_steps(q), _by_tpot(q))
+    return (*_surest_first(known((*ended, _by_slots(q), _by_busy_steps(q)))), *known((_by_gauge(q),)))
 
 
 WIDE = 0.1
@@ -56,12 +56,25 @@ def _surest_first(some: Sequence[Figure]) -> Sequence[Figure]:
 
 
 def _width(one: Figure) -> float:
-    return 1.0 if one.high is None or not one.value else (one.high - one.value) / one.value
+    """Relative distance to the further end of its interval."""
+    if one.low is None or one.high is None or not one.value:
+        return 1.0
+    return max(one.high - one.value, one.value - one.low) / one.value
 
 
 def step_estimators(q: Quantities) -> tuple[Figure, ...]:
     """The batch in a step, given that there is one."""
-    return known((_counted_steps(q), _chunks_per_step(q), _decoded_per_step(q), _tokens_per_step(q), _step_tokens(q), _busy_gauge(q)))
+    return known(
+        (
+            _written_per_step(q),
+            _counted_steps(q),
+            _chunks_per_step(q),
+            _decoded_per_step(q),
+            _tokens_per_step(q),
+            _step_tokens(q),
+            _busy_gauge(q),
+        )
+    )
 
 
 def _by_latencies(q: Quantities) -> Figure | None:
@@ -72,10 +85,49 @@ def _by_latencies(q: Quantities) -> Figure | None:
     return figure(littles_batch(waited, q.replica_seconds), "derived", "observed.how_little_itl", q.metrics("itl"), within=edge)
 
 
+OF_SLOTS = "decoding_slots"
+"""The sense of what decodes where it is told by llama.cpp's slots."""
+ALIKE = 0.3
+"""How far the time per token of requests under way is taken to lie from that of those that ended."""
+
+
 def _by_decode_seconds(q: Quantities) -> Figure | None:
-    """llama.cpp's, which move when a request ends: what runs at either edge is out."""
-    value = ratio(q.moved("decode_seconds"), q.replica_seconds)
-    return figure(value, "derived", "observed.how_decode_seconds", q.metrics("decode_seconds"), within=edges.cut_share(q))
+    """llama.cpp's, which move when a request ends; with what slots had written at the edges by then, where they tell it."""
+    ended, under_way = q.moved("decode_seconds"), edges.written(q)
+    each = ratio(ended, q.moved("output_tokens"))
+    if ended is None or each is None or under_way is None or not q.replica_seconds:
+        value = ratio(ended, q.replica_seconds)
+        return figure(value, "derived", "observed.how_decode_seconds", q.metrics("decode_seconds"), within=edges.cut_share(q))
+    value = max(ended + each * under_way.more, 0.0) / q.replica_seconds
+    half = ALIKE * each * (under_way.first + under_way.last) / q.replica_seconds
+    return figure(value, "derived", "observed.how_decode_seconds_slots", q.metrics("decode_seconds", "decode_output_tokens"), half=half)
+
+
+def _by_slots(q: Quantities) -> Figure | None:
+    """Slots that decode at the readings that found one at work, times the share of readings that did."""
+    decoding, running = q.level("running_decode"), q.level("running")
+    if decoding is None or running is None or not _of_slots(q):
+        return None
+    share, luck = running.share_above_zero, _luck_of_share(running)
+    seen = max(decoding.half_width, decoding.mean / decoding.values.size)
+    return figure(
+        decoding.mean * share,
+        "sampled",
+        "observed.how_decoding_slots",
+        (*decoding.metrics, *running.metrics),
+        half=share * seen + luck * decoding.mean,
+    )
+
+
+def _of_slots(q: Quantities) -> bool:
+    """Whether what decodes is told by slots, which are asked while one works: idle time is not in it."""
+    return any(one.alias.sense == OF_SLOTS for one in q.series.get("running_decode", ()))
+
+
+def _luck_of_share(level: gauges.Level) -> float:
+    """Half of the 90 % interval of the share of the time in which something ran."""
+    share = level.share_above_zero
+    return float(gauges.Q95 * (share * (1.0 - share) / max(level.independent, 1.0)) ** 0.5)
 
 
 def _by_decode_times(q: Quantities) -> Figure | None:
@@ -101,25 +153,27 @@ def _by_steps(q: Quantities) -> Figure | None:
 
 
 def _by_busy_steps(q: Quantities) -> Figure | None:
-    """The batch in a step times the share of readings that found something running: no edges, but the share is sampled."""
+    """The batch in a step times the share of readings that found something running: no edges, but the share is sampled.
+
+    Slots that read a prompt, or wait to, run and do not decode. What they spend on it is out, by llama.cpp's seconds: in builds that add
+    them up over slots all of it, in those that count steps which read prompts no less than one slot's.
+    """
     in_step = next((one for one in step_estimators(q) if one.how == "observed.how_sequence_steps"), None)
     level = q.level("running")
     if in_step is None or level is None or q.has("step_time"):
         return None
-    share = level.share_above_zero
-    half = max(gauges.Q95 * (share * (1.0 - share) / max(level.independent, 1.0)) ** 0.5, 1.0 / level.values.size)
-    found = figure(
-        in_step.value * share, "derived", "observed.how_busy_steps_share", (*in_step.metrics, *level.metrics), half=in_step.value * half
-    )
-    decoding = _by_decode_seconds(q)
-    if found is None or found.low is None or decoding is None:
-        return found
-    # Slots that read a prompt, or wait to, run and do not decode; what requests that ended spent decoding is the least it can be.
-    return replace(found, low=min(found.low, decoding.value))
+    share, decoding = level.share_above_zero, _by_decode_seconds(q)
+    reading = ratio(q.rise("prompt_seconds"), q.replica_seconds) or 0.0
+    least = 0.0 if decoding is None else decoding.low or 0.0
+    half = in_step.value * max(_luck_of_share(level), 1.0 / level.values.size) + reading * edges.cut_share(q)
+    value = max(in_step.value * share - reading, least)
+    found = figure(value, "derived", "observed.how_busy_steps_share", (*in_step.metrics, *level.metrics), half=half)
+    return found if found is None or found.low is None else replace(found, low=min(found.low, least) if reading else found.low)
 
 
 def _by_gauge(q: Quantities) -> Figure | None:
-    level = q.level("running_decode") or q.level("running")
+    level = None if _of_slots(q) else q.level("running_decode")
+    level = level or q.level("running")
     if level is None:
         return None
     return figure(level.mean, "sampled", "observed.how_running_gauge", level.metrics, half=level.half_width)
@@ -133,6 +187,18 @@ def _decoded_per_step(q: Quantities) -> Figure | None:
         return None
     value = batch_in_a_step(tokens, passes, rounds.tokens_per_round(q) or rounds.told_length(q) or 1.0)
     return figure(value, "counted", "observed.how_decoded_per_step", (*q.metrics("decode_tokens"), *metric))
+
+
+def _written_per_step(q: Quantities) -> Figure | None:
+    """Of llama.cpp where its slots tell what they had written at the edges: slots that read a prompt are busy in a step, and emit nothing.
+
+    Not where it drafts: how many tokens a round emits is not told of rounds that found nothing to draft.
+    """
+    under_way, steps = edges.written(q), rounds.steps(q)[0]
+    if under_way is None or not steps or q.moved("drafts") is not None:
+        return None
+    value, names = ratio(generated(q), steps), (*q.metrics("output_tokens", "decode_output_tokens"), *rounds.steps(q)[1])
+    return figure(value, "counted", "observed.how_written_per_step", names, half=under_way.sequences / steps)
 
 
 def _tokens_per_step(q: Quantities) -> Figure | None:

@@ -34,8 +34,7 @@ def said(message: Message) -> Said:
 def warnings(q: Quantities, estimators: Mapping[str, tuple[Figure, ...]]) -> tuple[Said, ...]:
     """Resets, late counters, unlike buckets, gauges that may alias, contradictions."""
     found = [*_resets(q), *_unlike(q), *_aliased(q, estimators.get("effective_batch", ())), *_blurred(q)]
-    if edges.counted_at_end(q) and output_tokens(q) is not None and (cut := edges.cut_share(q)) > little.CLOSE:
-        found.append(Said(key="observed.warn_cut", values={"running": edges.under_way(q), "share": cut}))
+    found += _cut(q)
     if (count := q.moved("preemptions")) is not None and q.has("itl"):
         found.append(Said(key="observed.warn_preempted", values={"count": count}))
     found += [*_queue(q), *hits.warnings(q), *drafting.warnings(q), *balance.warnings(q)]
@@ -43,6 +42,14 @@ def warnings(q: Quantities, estimators: Mapping[str, tuple[Figure, ...]]) -> tup
     for name in ("effective_batch", "output_tokens"):
         found += little.disagreements(name, estimators.get(name, ()), q.seconds)
     return tuple(found)
+
+
+def _cut(q: Quantities) -> list[Said]:
+    """What is counted as a request ends, where nothing tells what those at the edges had done by then."""
+    if not edges.counted_at_end(q) or output_tokens(q) is None or edges.written(q) is not None:
+        return []
+    cut = edges.cut_share(q)
+    return [Said(key="observed.warn_cut", values={"running": edges.under_way(q), "share": cut})] if cut > little.CLOSE else []
 
 
 def _queue(q: Quantities) -> list[Said]:
@@ -79,7 +86,7 @@ def _unlike(q: Quantities) -> list[Said]:
 def _aliased(q: Quantities, some: Sequence[Figure]) -> list[Said]:
     """The batch is known by a gauge alone."""
     level = q.level("running")
-    if not some or some[0].sure != "sampled" or level is None:
+    if not some or any(one.sure != "sampled" for one in some) or level is None:
         return []
     values: dict[str, str | float | int] = {"readings": level.values.size, "independent": level.independent, "every": q.timeline.every_s}
     return [Said(key="observed.warn_gauge_only", values=values)]
@@ -105,6 +112,9 @@ def _told_otherwise(found: Mapping[str, Figure], pool: float | None) -> set[str]
         "kv_total_tokens": pool is not None,
         "kv_used_tokens": pool is not None and "kv_usage" in found,
         "decode_context_tokens": "context_tokens" in found,
+        "requests_finished": "request_rate_per_s" in found,
+        "input_tokens": "input_tokens" in found,
+        "generated_tokens": "output_tokens" in found,
         "step_time": "step_s" in found,
     }
     return {quantity for quantity, known in made.items() if known}

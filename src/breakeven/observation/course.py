@@ -12,6 +12,10 @@ TOLD_RESTARTS = 5
 """So many restarts are told one by one; of more it is told how many."""
 
 
+LEAPS = 2
+"""So many times a server does not climb back to where it stood, however it fails."""
+
+
 class Course:
     """The course of one server."""
 
@@ -27,6 +31,8 @@ class Course:
         self._restarts: list[Message] = []
         self._returns = 0
         """How often its process was older than before: then more than one answer behind the address."""
+        self._leaps = 0
+        """How often most of what had fallen stood again where it had: the same, of engines that do not tell when they began."""
 
     def missing(self, one: Missed) -> None:
         """A reading did not come back."""
@@ -34,9 +40,10 @@ class Course:
         self.failure = one.error
         self._missed_at_s = one.at_s
 
-    def read(self, one: Read, *, fell: int) -> None:
-        """A reading came back, in which so many counts were lower than before."""
+    def read(self, one: Read, *, fell: int, returned: int = 0) -> None:
+        """A reading came back, in which so many counts were lower than before, and so many back where they had fallen from."""
         last = self._last
+        self._leaps += returned > 0
         if self._missed_at_s is not None:
             since_s = self._began_s if last is None else last.at_s + self._every_s
             self._silent_s += max(one.at_s - since_s, 0.0)
@@ -60,7 +67,7 @@ class Course:
 
     def told(self) -> Iterator[Message]:
         """All that is to be said of it."""
-        if self._returns:
+        if self._returns or self._leaps >= LEAPS:
             yield Message("observe.note_alternates", {"target": self._source, "times": len(self._restarts)})
         elif len(self._restarts) > TOLD_RESTARTS:
             yield Message("observe.note_restarts", {"target": self._source, "times": len(self._restarts)})

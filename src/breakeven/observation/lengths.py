@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from breakeven.observation import edges
+from breakeven.observation import edges, slot_lengths
 from breakeven.observation.estimate import figure, known, ratio
 from breakeven.observation.histograms import second_moment
 from breakeven.observation.quantities import Quantities
@@ -15,7 +15,7 @@ def rates(q: Quantities) -> dict[str, Figure]:
         "output_tokens_per_s": _output_rate(q),
         "input_tokens_per_s": _rate(q, "prompt_tokens") or _rate_of_both(q) or _rate(q, "input_tokens", "sum"),
         "computed_tokens_per_s": _rate(q, "prompt_tokens_computed"),
-        "request_rate_per_s": _rate(q, "requests_finished") or _rate(q, "e2e", "count") or _rate(q, "ttft", "count"),
+        "request_rate_per_s": _rate(q, "requests_finished") or _rate(q, "e2e", "count") or _rate(q, "ttft", "count") or _of_slots(q),
         "failed_per_s": _rate(q, "requests_failed"),
         "preemptions_per_s": _rate(q, "preemptions"),
     }
@@ -27,7 +27,12 @@ def _rate(q: Quantities, quantity: str, part: str = "") -> Figure | None:
 
 
 def _output_rate(q: Quantities) -> Figure | None:
-    """Where they are counted as a request ends, within what the edges of the window cut."""
+    """Where they are counted as a request ends, with those of sequences under way, else within what the edges of the window cut."""
+    tokens, under_way = generated(q), edges.written(q)
+    if tokens is not None and under_way is not None:
+        half = ratio(under_way.sequences, q.seconds)
+        names = q.metrics("output_tokens", edges.WRITTEN)
+        return figure(ratio(tokens, q.seconds), "derived", "observed.how_rate_under_way", names, half=half)
     found = _rate(q, "output_tokens") or _rate(q, "generated_tokens", "sum")
     if found is None or not edges.counted_at_end(q):
         return found
@@ -50,8 +55,18 @@ def prompt_tokens(q: Quantities, *, since_start: bool = False) -> float | None:
 
 
 def output_tokens(q: Quantities) -> float | None:
-    """Output tokens of the window; those of requests that ended, where the engine counts no others."""
-    return q.moved("output_tokens") or q.moved("generated_tokens", "sum")
+    """Output tokens of the window; those of requests that ended, where the engine tells no others."""
+    return generated(q) or q.moved("output_tokens") or q.moved("generated_tokens", "sum")
+
+
+def generated(q: Quantities) -> float | None:
+    """Of requests that ended, and what sequences under way have more at the end than at the beginning; None where they do not tell."""
+    ended, under_way = q.rise("output_tokens"), edges.written(q)
+    return None if ended is None or under_way is None else max(ended + under_way.more, 0.0)
+
+
+def _of_slots(q: Quantities) -> Figure | None:
+    return slot_lengths.request_rate(q, prompt_tokens(q), output_tokens(q))
 
 
 def requests(q: Quantities) -> float | None:
@@ -65,6 +80,7 @@ def input_estimators(q: Quantities) -> tuple[Figure, ...]:
         (
             figure(q.mean("input_tokens"), "counted", "observed.how_length_finished", q.metrics("input_tokens")),
             _per_request(q, prompt_tokens(q) or None, "prompt_tokens"),
+            *slot_lengths.input_estimators(q, prompt_tokens(q), output_tokens(q)),
             _since_start(q, "input_tokens"),
         )
     )
@@ -80,6 +96,7 @@ def output_estimators(q: Quantities) -> tuple[Figure, ...]:
         (
             figure(q.mean("generated_tokens"), "counted", "observed.how_length_finished", q.metrics("generated_tokens")),
             _per_request(q, q.moved("output_tokens"), "output_tokens"),
+            *slot_lengths.output_estimators(q, prompt_tokens(q), output_tokens(q)),
             _since_start(q, "generated_tokens"),
         )
     )

@@ -130,7 +130,8 @@ def disagreements(name: str, some: Sequence[Figure], window_s: float) -> tuple[S
             continue  # What a gauge does not see is no contradiction: see unseen().
         if _half(other) >= BLURRED * other.value:
             continue  # The edges of the window are most of it.
-        if abs(best.value - other.value) > CLOSE * most + _half(best) + _half(other):
+        low, high = sorted((best, other), key=lambda one: one.value)
+        if high.value - low.value > CLOSE * most + _half(low) + _under(high):
             values: dict[str, str | float | int] = {"best": best.value, "how": best.how, "other": other.value, "other_how": other.how}
             told.append(Said(key=f"observed.warn_differ_{name}", values={**values, "window": window_s}))
     return tuple(told)
@@ -139,11 +140,11 @@ def disagreements(name: str, some: Sequence[Figure], window_s: float) -> tuple[S
 def in_prefill(q: Quantities) -> float:
     """Mean sequences whose prompts are read, of one replica: what a gauge of running ones has beyond those that decode. Unit: sequences.
 
-    Σ prefill times/T, else Σ (TTFT − queueing)/T (Little); none where the gauge is of decoding ones.
+    Σ prefill times/T, else Σ (TTFT − queueing)/T (Little), llama.cpp's seconds on prompts/T; none where the gauge is of decoding ones.
     """
     if q.has("running_decode") or not q.replica_seconds:
         return 0.0
-    read = q.rise("prefill_time", "sum")
+    read = q.rise("prompt_seconds") if q.has("prompt_seconds") else q.rise("prefill_time", "sum")
     whole = max((q.rise("ttft", "sum") or 0.0) - (q.rise("queue", "sum") or 0.0), 0.0) if read is None else read
     return whole / q.replica_seconds
 
@@ -164,3 +165,8 @@ def unseen(q: Quantities, some: Sequence[Figure]) -> tuple[Said, ...]:
 
 def _half(one: Figure) -> float:
     return 0.0 if one.high is None else max(one.high - one.value, 0.0)
+
+
+def _under(one: Figure) -> float:
+    """From a value to the lower end of its interval."""
+    return 0.0 if one.low is None else max(one.value - one.low, 0.0)

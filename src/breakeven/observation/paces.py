@@ -25,6 +25,13 @@ def busy_estimators(q: Quantities, step_s: Figure | None) -> tuple[Figure, ...]:
     return known((_timed_share(q), _stepped_share(q, step_s), _read_share(q)))
 
 
+def prompt_share(q: Quantities) -> Figure | None:
+    """Share of the time in steps that read prompts, by builds of llama.cpp that count those: they count cached tokens too."""
+    seconds = q.rise("prompt_seconds") if q.has("prompt_tokens_cached") else None
+    value = ratio(seconds, q.replica_seconds)
+    return figure(None if value is None else min(value, 1.0), "counted", "observed.how_prompt_share", q.metrics("prompt_seconds"))
+
+
 def _timed_steps(q: Quantities) -> Figure | None:
     return figure(q.mean("step_time"), "counted", "observed.how_step_timed", q.metrics("step_time"))
 

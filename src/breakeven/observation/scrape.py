@@ -10,13 +10,15 @@ from urllib.parse import urlsplit
 from breakeven.endpoint import TIMEOUT_S, Endpoint, address, asked, get
 from breakeven.errors import BreakevenError, InputError, UnreachableError
 from breakeven.observation import page as pages
-from breakeven.observation import slots
+from breakeven.observation import router, slots
 from breakeven.observation.page import Page
 
 UNNAMED = ("/prometheus/metrics", "/metrics")
 """Where the page is looked for when the address names none."""
 TRITON = 8000
 """Triton answers requests on this port and has its metrics on 8002, as another server, which is not asked unless it is named."""
+ROUTER_ASKS = 400
+"""What llama.cpp's router answers where no model is named."""
 NO_PAGE, FAILS = ("error.endpoint_not_found", "error.endpoint_client"), "error.endpoint_server"
 """What a server answers where there is no page, and where it, or a proxy before it, fails."""
 BUSY = "error.endpoint_timeout"
@@ -76,11 +78,11 @@ def targets(
     named: set[tuple[object, ...]] = set()
     for url in urls:
         shown, endpoint = address(url), Endpoint(url=url, headers=headers or {}, timeout_s=timeout_s)
-        if (one := _named(endpoint)) in named:
-            raise InputError("observe_twice", target=shown)
-        named.add(one)
-        same = sum(other.source.partition(" ")[0] == shown for other in found)
         places = _places(endpoint, shown)
+        if named & (ways := {_named(place) for place in places}):
+            raise InputError("observe_twice", target=shown)
+        named |= ways
+        same = sum(other.source.partition(" ")[0] == shown for other in found)
         found.append(Target(source=f"{shown} ({same + 1})" if same else shown, places=places, engine=engine, model=model))
     return tuple(found)
 
@@ -116,6 +118,8 @@ def first(target: Target) -> tuple[Target, Read]:
     except InputError as error:
         if error.message.key in NO_PAGE and urlsplit(address(usual.url)).port == TRITON:
             raise InputError("observe_no_page", **error.message.values) from None
+        if error.message.values.get("status") == ROUTER_ASKS and (behind := router.models(usual)) is not None:
+            raise InputError("observe_router", target=address(usual.url), models=", ".join(behind) or "—") from None
         raise
 
 

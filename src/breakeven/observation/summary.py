@@ -8,6 +8,7 @@ from importlib.metadata import version
 from typing import Literal
 
 from breakeven.adapter import QUANTITIES
+from breakeven.errors import InputError
 from breakeven.observation import batches, cautions, distributions, drafting, hits, lengths, little, paces, periods, utilisation
 from breakeven.observation.estimate import figure
 from breakeven.observation.quantities import Quantities
@@ -26,6 +27,7 @@ def summarised(
     extra: Sequence[Said] = (),
 ) -> Evidence:
     """The evidence of an observation; with the deployment that runs there, MBU, MFU and the KV share too."""
+    _refuse_several(timeline)
     q = Quantities(timeline)
     pool = float(told.kv_tokens) if told.kv_tokens is not None else q.pool_tokens
     estimators = _estimators(q, pool)
@@ -58,6 +60,13 @@ def summarised(
     )
 
 
+def _refuse_several(timeline: Timeline) -> None:
+    """Counters of engines that answer in turn at one address are no counters: whatever is made of them is wrong."""
+    mixed = next((note for note in timeline.notes if note.key == "observe.note_alternates"), None)
+    if mixed is not None:
+        raise InputError("observe_alternates", **mixed.values)
+
+
 def _iso(unix_s: float) -> str:
     return datetime.fromtimestamp(unix_s, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
@@ -82,6 +91,8 @@ def _estimators(q: Quantities, pool: float | None) -> dict[str, tuple[Figure, ..
 def _figures(q: Quantities, estimators: Mapping[str, tuple[Figure, ...]]) -> dict[str, Figure]:
     """The best of each, the rates, the acceptance, and means of levels."""
     found = {name: some[0] for name, some in estimators.items()} | lengths.rates(q) | drafting.figures(q)
+    reading = paces.prompt_share(q)
+    found |= {} if reading is None else {"prompt_share": reading}
     for name, quantity in (("ttft_s", "ttft"), ("e2e_s", "e2e"), ("queue_s", "queue")):
         mean = figure(q.mean(quantity), "counted", "observed.how_mean", q.metrics(quantity))
         found |= {} if mean is None else {name: mean}

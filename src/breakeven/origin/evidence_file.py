@@ -14,7 +14,7 @@ from breakeven.origin.values import refuse_unknown, shown
 from breakeven.spec.evidence import EVIDENCE_SCHEMA, Evidence
 
 LARGEST_BYTES = 16 * 2**20
-SHARES = ("prefix_hit_rate", "acceptance_rate", "kv_usage", "kv_share")
+SHARES = ("prefix_hit_rate", "acceptance_rate", "kv_usage", "kv_share", "prompt_share")
 """Figures that are shares from 0 to 1."""
 
 

@@ -115,13 +115,25 @@ def _arrivals(evidence: Evidence) -> tuple[dict[str, object], tuple[Message, ...
     waiting, flight = evidence.levels.get("waiting"), in_flight(evidence)
     share = 0.0 if waiting is None else sum(part for value, part in zip(waiting.values, waiting.shares, strict=False) if value >= 0.5)
     if share <= FULL or flight is None or flight < 1.0:
-        return {"workload.request_rate": rate}, ()
+        return {"workload.request_rate": rate}, _derived(evidence)
     values = {"share": share, "rate": rate, "flight": flight}
-    return {"workload.concurrency": flight}, (Message("warning.evidence_full", values),)
+    return {"workload.concurrency": flight}, (Message("warning.evidence_full", values), *_derived(evidence))
+
+
+def _derived(evidence: Evidence) -> tuple[Message, ...]:
+    """Where requests were not counted, and their rate and lengths are made of what was."""
+    rate, prompt, output = (evidence.figures.get(name) for name in ("request_rate_per_s", *LENGTHS))
+    if rate is None or prompt is None or output is None or rate.sure != "derived":
+        return ()
+    values: dict[str, object] = {}
+    for name, one in (("rate", rate), ("input", prompt), ("output", output)):
+        values |= {name: one.value, f"{name}_low": one.value if one.low is None else one.low}
+        values[f"{name}_high"] = one.value if one.high is None else one.high
+    return (Message("warning.evidence_derived", values),)
 
 
 def _batch(evidence: Evidence) -> tuple[dict[str, object], tuple[Message, ...]]:
-    """What decodes in a step, of an engine that worked and does not say how many requests that was for, or ended none of them meanwhile."""
+    """What decodes in a step, of an engine that worked and ended no request meanwhile, or does not say how many requests that was for."""
     batch = value_of(evidence, "batch_in_step") or value_of(evidence, "effective_batch")
     if not batch or not (value_of(evidence, "output_tokens_per_s") or evidence.counts.get("steps")):
         return {}, ()

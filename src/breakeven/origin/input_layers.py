@@ -13,7 +13,7 @@ from breakeven.origin.layers import ARRIVAL_PATHS, Table, contradictions, file_l
 from breakeven.origin.startup_log import StartupLog
 from breakeven.spec.evidence import Evidence
 
-ABOUT_ARRIVALS = ("warning.evidence_full", "warning.evidence_no_requests", "warning.evidence_none_ended")
+ABOUT_ARRIVALS = tuple(f"warning.evidence_{name}" for name in ("full", "no_requests", "none_ended", "derived"))
 """Notes of an observation that say nothing where the user gives the arrivals."""
 ABOUT_DEVICE = ("warning.evidence_device_here",)
 """And where the user gives the device."""

@@ -125,13 +125,13 @@ class Evidence:
     told: Told
     figures: Mapping[str, Figure] = field(default_factory=dict)
     """The best of each. Of one replica: ``effective_batch`` (mean over time, idle time in it), ``batch_in_step`` (mean over steps),
-    ``busy_share``, ``step_s`` (of a round, where it drafts), ``tpot_s``, ``context_tokens``, ``running``, ``waiting``, ``kv_usage``. Of all
-    replicas: ``output_tokens_per_s``, ``input_tokens_per_s`` (cached ones in it), ``computed_tokens_per_s``, ``request_rate_per_s``,
-    ``failed_per_s``, ``preemptions_per_s``, ``in_flight``. Of requests: ``input_tokens``, ``output_tokens``, ``ttft_s``, ``e2e_s``,
-    ``queue_s``, ``prefix_hit_rate``. Of rounds: ``acceptance_rate`` (accepted/drafted), ``acceptance_length`` (bonus included) and
-    ``draft_tokens_per_round`` of those that drafted, ``tokens_per_round`` of all, ``drafted_share``. Of one device, with a deployment:
-    ``mbu``, ``mfu``, ``mfu_with_prompts`` (over the window), ``kv_share``, ``bytes_per_step``, ``flop_per_step``, ``predicted_step_s``;
-    from its own counters ``dram_active``, ``tensor_active``."""
+    ``busy_share``, ``prompt_share`` (of the time, in steps that read prompts), ``step_s`` (of a round, where it drafts), ``tpot_s``,
+    ``context_tokens``, ``running``, ``waiting``, ``kv_usage``. Of all replicas: ``output_tokens_per_s``, ``input_tokens_per_s`` (cached
+    ones in it), ``computed_tokens_per_s``, ``request_rate_per_s``, ``failed_per_s``, ``preemptions_per_s``, ``in_flight``. Of requests:
+    ``input_tokens``, ``output_tokens``, ``ttft_s``, ``e2e_s``, ``queue_s``, ``prefix_hit_rate``. Of rounds: ``acceptance_rate``
+    (accepted/drafted), ``acceptance_length`` (bonus included) and ``draft_tokens_per_round`` of those that drafted, ``tokens_per_round``
+    of all, ``drafted_share``. Of one device, with a deployment: ``mbu``, ``mfu``, ``mfu_with_prompts`` (over the window), ``kv_share``,
+    ``bytes_per_step``, ``flop_per_step``, ``predicted_step_s``; from its own counters ``dram_active``, ``tensor_active``."""
     estimators: Mapping[str, tuple[Figure, ...]] = field(default_factory=dict)
     """All that tell a figure, the best first, where there may be several."""
     acceptance_cumulative: tuple[float, ...] = ()

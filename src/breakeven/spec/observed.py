@@ -20,6 +20,8 @@ class Observed:
     step_s: float | None = None
     request_rate_per_s: float | None = None
     output_tokens_per_s: float | None = None
+    prompt_share: float | None = None
+    """Of the time, in steps that read prompts, where the engine tells it."""
     mbu: float | None = None
     """From the bytes of the ledgers at the measured batch, over the measured step."""
     model_tpot_s: float | None = None

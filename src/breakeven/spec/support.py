@@ -44,11 +44,16 @@ def engine_words(engine: Engine) -> frozenset[str]:
     return frozenset(word for word, is_on in on.items() if is_on)
 
 
+PROCESSOR = "cpu"
+"""The family of devices that are no accelerators."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class DeviceCondition:
     """Devices a rule holds for; every part that is stated has to hold. Capabilities are CUDA's: other makers' devices have none."""
 
     vendors: tuple[str, ...] = ()
+    """Makers of accelerators, whose kernels and libraries differ. Processors are none of theirs, whoever made them, but of a family."""
     without_vendors: tuple[str, ...] = ()
     families: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
@@ -64,9 +69,10 @@ class DeviceCondition:
     def holds(self, device: Device) -> bool:
         """Whether a device is meant."""
         capability = cuda_capability(device)
+        maker = "" if device.family == PROCESSOR else device.vendor
         listed = (
-            (not self.vendors or _named(device.vendor, self.vendors))
-            and not _named(device.vendor, self.without_vendors)
+            (not self.vendors or _named(maker, self.vendors))
+            and not _named(maker, self.without_vendors)
             and (not self.families or device.family.removesuffix("-ws") in self.families)
             and (not self.names or any(part in device.name for part in self.names))
         )

@@ -105,6 +105,7 @@ def _point(d: Deployment, plain: Deployment, seen: Deployment | None, evidence: 
         step_s=step,
         request_rate_per_s=_in_window(evidence, "request_rate_per_s"),
         output_tokens_per_s=_in_window(evidence, "output_tokens_per_s"),
+        prompt_share=_in_window(evidence, "prompt_share"),
         mbu=None if batch is None or not tpot else _mbu(as_told(seen or plain, evidence), evidence, batch, tpot, step),
         model_tpot_s=None if model is None or not model.fits else float(np.median(model.tpot_s)),
         differs=differs,

@@ -1,0 +1,179 @@
+"""llama.cpp counts no requests, and slots that read prompts are busy: what is made of its tokens, seconds and slots is near the truth."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import pytest
+from slot_engine import SlotEngine, Watched, watch
+
+import breakeven as be
+from breakeven import observe_report
+from breakeven.errors import InputError
+from breakeven.observation import slots, summary
+from breakeven.origin.evidence_layer import evidence_layer
+from breakeven.renderers import terminal
+from breakeven.spec.evidence import Evidence, Told
+
+LONG = [(500, 20)] * 400
+SHORT = [(40, 200)] * 400
+FLAGS = {"model": "llama-3.1-8b", "hardware": "rtx-4090"}
+TOLD = Told(engine="llamacpp", settings={"max_num_seqs": 4, "max_model_len": 4096})
+
+
+def evidence(seen: Watched) -> Evidence:
+    return summary.summarised(seen.record.timeline(), TOLD, target="http://one", source="live")
+
+
+def varied(seed: int, prompt: int, output: int) -> list[tuple[int, int]]:
+    drawn = random.Random(seed)
+    return [(drawn.randrange(prompt // 2, prompt * 3 // 2), 1 + int(drawn.expovariate(1.0 / output))) for _ in range(3000)]
+
+
+class TestTheBatch:
+    @pytest.mark.parametrize("requests", [LONG, SHORT, varied(1, 1200, 80), varied(2, 100, 150)], ids=["long", "short", "varied", "chatty"])
+    @pytest.mark.parametrize("seconds", [40.0, 200.0])
+    def test_is_of_slots_that_decode_not_of_those_that_read_prompts(self, requests: list[tuple[int, int]], seconds: float) -> None:
+        seen = watch(SlotEngine(list(requests)), seconds)
+        found = evidence(seen).figures["effective_batch"]
+        assert found.value == pytest.approx(seen.batch, rel=0.1)
+        assert found.low is not None and found.high is not None and found.low - 0.02 <= seen.batch <= found.high + 0.02
+
+    def test_is_far_below_the_busy_slots_where_prompts_are_long(self) -> None:
+        seen = watch(SlotEngine(list(LONG)), 200.0)
+        found = evidence(seen)
+        assert seen.batch < 1.0 and found.levels["running"].values == (4.0,)
+        assert found.figures["effective_batch"].value < 1.0
+
+    def test_of_a_build_that_shows_no_lengths_is_without_what_its_slots_spent_on_prompts(self) -> None:
+        seen = watch(SlotEngine(list(LONG), old=True), 200.0, shows_slots=False)
+        found = evidence(seen).figures["effective_batch"]
+        assert found.low is not None and found.high is not None and found.low - 0.02 <= seen.batch <= found.high + 0.02
+        assert found.value < 1.0
+
+    def test_where_slots_are_hidden_the_interval_holds_it(self) -> None:
+        seen = watch(SlotEngine(list(LONG)), 60.0, shows_slots=False)
+        found = evidence(seen).figures["effective_batch"]
+        assert found.low is not None and found.high is not None and found.low <= seen.batch <= found.high
+
+    def test_contradicts_nothing(self) -> None:
+        found = evidence(watch(SlotEngine(varied(5, 600, 60)), 100.0))
+        assert not {one.key for one in found.warnings} & {f"observed.warn_{name}" for name in ("differ_effective_batch", "unseen", "cut")}
+
+
+class TestTokens:
+    @pytest.mark.parametrize("requests", [LONG, SHORT, varied(3, 800, 120)], ids=["long", "short", "varied"])
+    def test_a_second_are_those_of_the_window_though_they_are_counted_at_an_end(self, requests: list[tuple[int, int]]) -> None:
+        seen = watch(SlotEngine(list(requests)), 30.0)
+        found = evidence(seen).figures["output_tokens_per_s"]
+        assert found.value == pytest.approx(seen.tokens_per_s, rel=0.01) and found.how == "observed.how_rate_under_way"
+
+    def test_are_told_where_not_one_request_ends(self) -> None:
+        seen = watch(SlotEngine([(40, 5000)] * 3, clients=3), 30.0)
+        found = evidence(seen)
+        assert found.figures["output_tokens_per_s"].value == pytest.approx(seen.tokens_per_s, rel=0.01)
+        assert found.figures["effective_batch"].value == pytest.approx(3.0)
+
+    def test_of_a_server_that_began_anew_are_not_mended_by_what_was_under_way(self) -> None:
+        timeline = watch(SlotEngine(list(SHORT)), 20.0).record.timeline()
+        fallen = [replace(one, values=one.values[::-1]) if one.quantity == "steps" else one for one in timeline.series]
+        found = summary.summarised(replace(timeline, series=tuple(fallen)), TOLD, target="http://one", source="live")
+        assert found.figures["output_tokens_per_s"].how == "observed.how_rate_at_end"
+
+
+class TestLengths:
+    @pytest.mark.parametrize(
+        ("requests", "near"), [(LONG, 0.05), (SHORT, 0.1), (varied(4, 1000, 100), 0.25)], ids=["long", "short", "varied"]
+    )
+    def test_and_rate_are_made_of_tokens_and_of_what_slots_hold(self, requests: list[tuple[int, int]], near: float) -> None:
+        seen = watch(SlotEngine(list(requests)), 400.0)
+        found = evidence(seen).figures
+        mean = [sum(parts) / len(requests) for parts in zip(*requests, strict=True)]
+        assert found["input_tokens"].value == pytest.approx(mean[0], rel=near)
+        assert found["output_tokens"].value == pytest.approx(mean[1], rel=near)
+        assert found["request_rate_per_s"].value == pytest.approx(seen.requests_per_s, rel=near)
+        assert found["request_rate_per_s"].sure == found["output_tokens"].sure == "derived"
+
+    def test_are_not_told_where_long_prompts_have_short_answers_and_short_ones_long(self) -> None:
+        found = evidence(watch(SlotEngine([(3000, 5), (20, 300)] * 400), 400.0)).figures
+        assert "output_tokens" not in found and "request_rate_per_s" not in found
+
+    def test_are_not_told_where_too_few_came_and_went(self) -> None:
+        found = evidence(watch(SlotEngine(list(SHORT)), 8.0)).figures
+        assert "output_tokens" not in found and "request_rate_per_s" not in found
+        assert found["input_tokens"].value == pytest.approx(40, abs=1)
+
+    def test_of_a_build_that_counts_no_cached_prompts_are_not_guessed(self) -> None:
+        found = evidence(watch(SlotEngine(list(LONG), old=True), 200.0))
+        assert not {"input_tokens", "output_tokens", "request_rate_per_s", "prompt_share"} & set(found.figures)
+
+    def test_are_told_on_the_page_with_where_they_are_from(self) -> None:
+        found = evidence(watch(SlotEngine(list(LONG)), 200.0))
+        said = " ".join(terminal.render(observe_report.compose(found)).split())
+        assert "prompt tokens a second over the prompt that slots hold" in said and "steps that read prompts take" in said
+
+
+class TestAdvice:
+    def test_is_of_the_rate_and_the_lengths_and_says_what_they_are_made_of(self) -> None:
+        found = evidence(watch(SlotEngine(list(LONG)), 200.0))
+        d, warnings = be.load(evidence=found, flags=FLAGS)
+        assert d.workload.request_rate == found.figures["request_rate_per_s"].value and d.workload.batch is None
+        assert d.workload.input_tokens == pytest.approx(500, rel=0.05)
+        assert "warning.evidence_derived" in {one.key for one in warnings}
+        assert "warning.evidence_derived" not in {one.key for one in be.load(evidence=found, flags={**FLAGS, "rate": 1})[1]}
+
+    def test_of_a_batch_alone_says_that_prompts_are_not_in_it(self) -> None:
+        found = evidence(watch(SlotEngine([(40, 5000)] * 3, clients=3), 30.0))
+        d, warnings = be.load(evidence=found, flags=FLAGS)
+        assert d.workload.batch == pytest.approx(3.0, abs=0.05) and d.workload.request_rate is None
+        assert {"warning.evidence_no_requests"} <= {one.key for one in warnings}
+        advice = be.advise(d, draws=32)
+        assert advice.operating_point.prefill_share is None
+        lever = advice.levers["prefix_cache"]
+        assert lever.verdict == "undecided" and not lever.metrics and not lever.boundaries
+        assert [one.key for one in lever.because] == ["lever.prefix_prompts_observed"]
+        assert lever.measure_next is not None and "observe" in lever.measure_next.command
+
+    def test_of_a_window_in_which_prompts_alone_were_read_is_refused(self) -> None:
+        found = evidence(watch(SlotEngine([(100_000, 10)]), 30.0))
+        assert found.figures["effective_batch"].value == 0.0 and found.figures["prompt_share"].value == pytest.approx(1.0, abs=0.05)
+        assert "workload.batch" not in evidence_layer(found).table
+        with pytest.raises(InputError, match="--rate or --concurrency"):
+            be.load(evidence=found, flags=FLAGS)
+
+    def test_of_an_idle_window_is_refused(self) -> None:
+        found = evidence(watch(SlotEngine([]), 30.0))
+        assert found.figures["prompt_share"].value == 0.0
+        with pytest.raises(InputError, match="--rate or --concurrency"):
+            be.load(evidence=found, flags=FLAGS)
+
+
+def test_slots_that_show_no_lengths_tell_who_decodes_and_what_is_written() -> None:
+    works = {"is_processing": True, "next_token": [{"n_decoded": 5}]}
+    reads = {"is_processing": True, "next_token": [{"n_decoded": 0}]}
+    told = {one.quantity: one.value for one in slots.told([works, reads, {"is_processing": False}])}
+    assert told == {"running_decode": 1.0, "decode_output_tokens": 5.0}
+
+
+@pytest.mark.parametrize("said", [None, {}, [], [None, 3, {}], [{"next_token": []}]])
+def test_a_page_of_no_slots_tells_nothing(said: object) -> None:
+    assert list(slots.told(said)) == []
+
+
+class TestPromptsMeasured:
+    @staticmethod
+    def advised(share: float, hits: float) -> tuple[str, list[str]]:
+        found = evidence(watch(SlotEngine(list(LONG)), 200.0))
+        changed = {"prompt_share": replace(found.figures["prompt_share"], value=share)}
+        changed["prefix_hit_rate"] = replace(found.figures["prefix_hit_rate"], value=hits)
+        d, _ = be.load(evidence=replace(found, figures={**found.figures, **changed}), flags={**FLAGS, "engine_version": "b7000"})
+        lever = be.advise(d, draws=64).levers["prefix_cache"]
+        return lever.verdict, [one.key for one in lever.because]
+
+    def test_a_share_of_the_time_far_from_the_model_s_leaves_the_prefix_cache_undecided(self) -> None:
+        assert self.advised(0.9999, 0.5) == ("undecided", ["lever.prefix_hits", "lever.prefix_share_measured"])
+        assert self.advised(0.0001, 0.5)[0] == "undecided"
+
+    def test_where_nothing_comes_from_the_cache_nothing_hangs_on_it(self) -> None:
+        assert self.advised(0.9999, 0.0)[0] == "does_not_pay"
