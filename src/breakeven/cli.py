@@ -12,7 +12,7 @@ try:
     import typer
 
     from breakeven import registry, streams
-    from breakeven.command_line import language_of, one_of, translate, usage_line, without_language
+    from breakeven.command_line import language_of, one_of, take_as_typed, translate, usage_line, without_language
     from breakeven.deployment_options import Deployed, takes_deployment
     from breakeven.errors import BreakevenError, InputError
     from breakeven.messages import say, text
@@ -172,6 +172,7 @@ def run(arguments: Sequence[str]) -> int:
     command = typer.main.get_command(app)
     command.name = None
     translate(command, language)
+    take_as_typed(command)
     try:
         with streams.speaking(language), command.make_context("breakeven", without_language(arguments)) as context:
             context.meta["language"] = language

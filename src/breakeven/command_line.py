@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
+from functools import partial
 from typing import Any
 
 from breakeven.errors import InputError
@@ -48,6 +49,23 @@ def translate(command: Any, language: str) -> None:
         param.help = say(f"cli.option_{param.name}", language)
     for verb in getattr(command, "commands", {}).values():
         translate(verb, language)
+
+
+def take_as_typed(command: Any) -> None:
+    """Options are text, switches or lists of text, which a verb reads itself: they need no validator, which typer takes 0.1 s to load."""
+    for param in command.params:
+        param.process_value = partial(_as_typed, param)
+    for verb in getattr(command, "commands", {}).values():
+        take_as_typed(verb)
+
+
+def _as_typed(param: Any, ctx: Any, value: Any) -> Any:
+    """A value as it was typed; typer's own way with what is missing and has to be there, and with any other kind of value."""
+    words = value if isinstance(value, (list, tuple)) else (value,)
+    if (param.required and not value) or not all(isinstance(word, (str, bool)) for word in words if word is not None):
+        return type(param).process_value(param, ctx, value)
+    taken = () if value is None and (param.multiple or param.nargs == -1) else value
+    return taken if param.callback is None else param.callback(ctx, param, taken)
 
 
 def usage_line(error: Any, language: str, verbs: Sequence[str]) -> str:
