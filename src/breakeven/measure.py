@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +13,7 @@ from breakeven import catalog
 from breakeven.advice import MeasureNext, Metric, Verdict
 from breakeven.draws import Draws
 from breakeven.efficiencies import lever_sigma, table
-from breakeven.evaluator import Noise, acceptance_known, evaluate
+from breakeven.evaluator import Noise, Point, acceptance_known, evaluate
 from breakeven.judge import HIGH, LOW, Arms, gain_draws, quantile, verdict_of
 from breakeven.ledger.draft import method_of
 from breakeven.lever import Sigma, called
@@ -154,14 +156,14 @@ def _parts(known: tuple[Array, ...], size: int) -> list[NDArray[np.intp]]:
     return parts
 
 
-def _outcomes(a: Arms, metric: Metric, unknown: Unknown, draws: Draws) -> list[Array]:
+def _outcomes(a: Arms, metric: Metric, unknown: Unknown, draws: Draws, fast_off: Callable[[], Point]) -> list[Array]:
     """Gains as they would be known after the measurement, one array for each way it could come out, all as likely."""
     gain = gain_draws(a.point_off, a.point_on, metric)
     if gain is None:
         return []
     if not unknown.knows_sigma:
         return [gain[part] for part in _parts(unknown.draws, len(gain))]
-    off = evaluate(a.off, draws, exact=False)
+    off = fast_off()
     left = np.asarray(draws.normal("left"))
     found = []
     for z in OUTCOMES:
@@ -176,10 +178,10 @@ def _outcomes(a: Arms, metric: Metric, unknown: Unknown, draws: Draws) -> list[A
 
 
 def learned(
-    a: Arms, metric: Metric, threshold: float, unknown: Unknown, draws: Draws
+    a: Arms, metric: Metric, threshold: float, unknown: Unknown, draws: Draws, fast_off: Callable[[], Point]
 ) -> tuple[float, tuple[float, float], tuple[Verdict, ...]]:
     """After measuring: the share of outcomes with a firm verdict, the usual interval then, and the verdicts it could come to."""
-    outcomes = _outcomes(a, metric, unknown, draws)
+    outcomes = _outcomes(a, metric, unknown, draws, fast_off)
     if not outcomes:
         return 0.0, (1.0, 1.0), ()
     firm = [verdict_of(part, threshold) for part in outcomes]
@@ -193,8 +195,9 @@ def measure_next(a: Arms, metric: Metric, threshold: float, draws: Draws) -> Mea
     """The unknown that leaves the fewest outcomes undecided; a cheaper one, told first, wins unless a later settles clearly more."""
     best: MeasureNext | None = None
     decided_by_best = -1.0
+    fast_off = cache(lambda: evaluate(a.off, draws, exact=False))
     for unknown in unknowns(a, draws):
-        decided, after, settles = learned(a, metric, threshold, unknown, draws)
+        decided, after, settles = learned(a, metric, threshold, unknown, draws, fast_off)
         if best is None or decided > decided_by_best + CHEAPER:
             decided_by_best = decided
             best = MeasureNext(

@@ -44,7 +44,8 @@ def advise(
     found: dict[str, LeverAdvice] = {}
     choices: list[Choice] = []
     for name, lever in levers().items():
-        advised, choice = advise_lever(lever, deployment if name in refused else possible, question)
+        asked, here = (deployment, None) if name in refused else (possible, point)
+        advised, choice = advise_lever(lever, asked, question, here)
         found[name] = advised
         if choice is not None:
             choices.append(choice)
