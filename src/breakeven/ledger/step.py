@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -78,10 +79,20 @@ class StepCost:
     draft_widths: Widths | None = None
     """Measured passes of the draft, all k together, over sequences."""
 
+    @cached_property
+    def linear_s(self) -> Array | float:
+        """Seconds that one more sequence adds whatever the rest does."""
+        return self.per_sequence_s + self.attention_s + self.rows * self.per_row_s
+
+    @cached_property
+    def dequantises(self) -> bool:
+        """Whether there are weights that are written out in 16 bits first."""
+        return bool(np.any(self.dense_dequantise_s))
+
 
 def in_a_stage(cost: StepCost, batch: Array | float) -> Array | float:
     """Sequences in one stage of the pipeline: a step that runs has at least one, however idle the replica is on average."""
-    return np.maximum(batch / cost.stages, 1.0)
+    return np.maximum(batch if cost.stages == 1 else batch / cost.stages, 1.0)
 
 
 def on_a_rank(cost: StepCost, staged: Array | float) -> Array | float:
@@ -124,7 +135,7 @@ def _draft_s(cost: StepCost, b: Array | float, staged: Array | float) -> Array |
 
 def _dense_read_s(cost: StepCost, n: Array | float) -> Array | float:
     """Weight reads; formats written out in 16 bits first are read again as soon as there is more than one row."""
-    if not np.any(cost.dense_dequantise_s):
+    if not cost.dequantises:
         return cost.dense_read_s
     return cost.dense_read_s + cost.dense_dequantise_s * np.greater(n, 1.0).astype(float)
 
@@ -155,8 +166,7 @@ def roofline_s(cost: StepCost, batch: Array | float) -> Array | float:
     staged = in_a_stage(cost, batch)
     b = on_a_rank(cost, staged)
     n = b * cost.rows if cost.rows != 1 else b
-    linear = cost.per_sequence_s + cost.attention_s + cost.rows * cost.per_row_s
-    time = cost.fixed_s + b * linear + smoothmax(_dense_read_s(cost, n), n * cost.dense_compute_s)
+    time = cost.fixed_s + b * cost.linear_s + smoothmax(_dense_read_s(cost, n), n * cost.dense_compute_s)
     if cost.experts:
         time = time + _experts_s(cost, staged)
     if cost.ranks > 1:
