@@ -5,7 +5,7 @@ import sys
 
 try:
     import os
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
     from typing import Annotated
 
@@ -32,10 +32,7 @@ REFERENCE = "docs/reference"
 USAGE_EXIT = 2
 INTERRUPTED_EXIT = 130
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None, add_help_option=False, pretty_exceptions_enable=False)
 
-
-@app.callback(invoke_without_command=True)
 def root(
     ctx: typer.Context,
     version: Annotated[bool, _option("--version")] = False,
@@ -49,7 +46,6 @@ def root(
         raise typer.Exit
 
 
-@app.command(add_help_option=False)
 @takes_deployment
 def advise(
     ctx: typer.Context,
@@ -93,7 +89,6 @@ def advise(
     _show(document, as_json, markdown=markdown, verbose=verbose, rules=rules)
 
 
-@app.command(add_help_option=False)
 def catalog(
     ctx: typer.Context,
     kind: Annotated[str | None, typer.Argument(metavar="KIND", show_default=False)] = None,
@@ -134,7 +129,6 @@ def catalog(
     _show(entries.compose_catalog(names, levers, _language(ctx), dirs, word=having), as_json, verbose=name is not None)
 
 
-@app.command(add_help_option=False)
 def schema(
     ctx: typer.Context,
     write: Annotated[bool, _option("--write")] = False,
@@ -159,8 +153,21 @@ def schema(
         streams.write_file(folder / name, json.render(document.json_schema(name)))
 
 
-for _name in registry.names("verbs"):
-    app.command(_name, add_help_option=False)(registry.module("verbs", _name).VERB)
+HERE: Mapping[str, Callable[..., None]] = {verb.__name__: verb for verb in (advise, catalog, schema)}
+
+
+def names() -> tuple[str, ...]:
+    """The verbs, in the order that help tells them."""
+    return (*HERE, *registry.names("verbs"))
+
+
+def program(wanted: Iterable[str]) -> typer.Typer:
+    """The program with those verbs: to read all of them takes longer than most need to start."""
+    made = typer.Typer(add_completion=False, rich_markup_mode=None, add_help_option=False, pretty_exceptions_enable=False)
+    made.callback(invoke_without_command=True)(root)
+    for name in wanted:
+        made.command(name, add_help_option=False)(HERE[name] if name in HERE else registry.module("verbs", name).VERB)
+    return made
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -169,12 +176,13 @@ def run(arguments: Sequence[str]) -> int:
         language = language_of(arguments, os.environ)
     except InputError as error:
         return _complain(str(error), error.exit_code)
-    command = typer.main.get_command(app)
+    words, verbs = without_language(arguments), names()
+    command = typer.main.get_command(program(words[:1] if words[0] in verbs else verbs))
     command.name = None
     translate(command, language)
     take_as_typed(command)
     try:
-        with streams.speaking(language), command.make_context("breakeven", without_language(arguments)) as context:
+        with streams.speaking(language), command.make_context("breakeven", words) as context:
             context.meta["language"] = language
             command.invoke(context)
     except streams.UnwrittenError as error:
@@ -186,7 +194,6 @@ def run(arguments: Sequence[str]) -> int:
     except (typer.Abort, KeyboardInterrupt):
         return INTERRUPTED_EXIT
     except typer.TyperException as error:
-        verbs = [verb.callback.__name__ for verb in app.registered_commands if verb.callback is not None]
         return _complain(usage_line(error, language, verbs), USAGE_EXIT)
     return 0
 

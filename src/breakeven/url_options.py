@@ -6,7 +6,6 @@ from functools import partial
 from typing import Annotated
 
 from breakeven.deployment_options import Deployed
-from breakeven.endpoint import address
 from breakeven.errors import InputError
 from breakeven.observe_options import headers, schedule
 from breakeven.verb import option
@@ -24,6 +23,7 @@ def with_url(deployed: Deployed, url: str | None, for_: str | None, header: Sequ
     if deployed["evidence"] is not None:
         raise InputError("evidence_two")
     from breakeven import live_view
+    from breakeven.endpoint import address
     from breakeven.use_cases import observe as observing
 
     for_s, every_s = schedule(for_ or FOR, EVERY)

@@ -11,7 +11,7 @@ from typing import get_args, get_origin
 import pytest
 import typer
 
-from breakeven.cli import app
+from breakeven import cli
 
 HEAVY = ("numpy", "numba", "polars", "plotly", "scipy", "pandas", "matplotlib", "hypothesis", "jsonschema", "pydantic")
 REPORT = f"import json, sys; print(json.dumps([m for m in {HEAVY} if m in sys.modules]), file=sys.stderr)"
@@ -65,7 +65,7 @@ def annotated(annotation: object) -> set[object]:
     return set(get_args(plain)) if get_origin(plain) is not list and get_args(plain) else {plain}
 
 
-@pytest.mark.parametrize("verb", [one.callback for one in app.registered_commands], ids=lambda verb: verb.__name__)
+@pytest.mark.parametrize("verb", [one.callback for one in cli.program(cli.names()).registered_commands], ids=lambda verb: verb.__name__)
 def test_all_that_a_verb_is_given_is_text_a_switch_or_a_list_of_texts(verb: object) -> None:
     options = inspect.signature(verb).parameters.values()  # type: ignore[arg-type]
     assert [one.name for one in options if not annotated(one.annotation) <= set(TYPED)] == []

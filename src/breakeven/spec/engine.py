@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Literal
 
 from breakeven.errors import InputError, NotModelledError
@@ -74,6 +75,7 @@ def _release(version: str) -> list[str]:
     return [part for part in found[1].split(".") if part] if found is not None else []
 
 
+@lru_cache(maxsize=256)
 def version_key(version: str) -> tuple[int, ...]:
     """A version as numbers that compare; a word for the newest build comes after all of them.
 
