@@ -38,6 +38,10 @@ def factors(d: Deployment, e: Efficiencies, load: Demand, draws: Draws, clients:
     if own is None or clients is None or spread[0] is None or spread[1] is None:
         return _unmeasured(e, draws)
     at, shape = _placed(d, load, own)(clients)
+    if not draws.size:
+        # The median world has no use for deviations, which are most of the work.
+        middle = mean_correction(spread[0], own, "tpot")(at).reshape(shape)
+        return Factors(step=np.exp(middle), first_token=np.exp(mean_correction(spread[1], own, "ttft")(at).reshape(shape) - middle))
     step, step_deviation = (x.reshape(shape) for x in correction(spread[0], own, "tpot", at))
     first, first_deviation = (x.reshape(shape) for x in correction(spread[1], own, "ttft", at))
     beyond = np.sqrt(np.maximum(first_deviation**2 - step_deviation**2, 0.0))

@@ -69,3 +69,13 @@ def annotated(annotation: object) -> set[object]:
 def test_all_that_a_verb_is_given_is_text_a_switch_or_a_list_of_texts(verb: object) -> None:
     options = inspect.signature(verb).parameters.values()  # type: ignore[arg-type]
     assert [one.name for one in options if not annotated(one.annotation) <= set(TYPED)] == []
+
+
+def test_of_the_verbs_only_the_one_that_is_asked_for_is_read() -> None:
+    code = HELP.replace(
+        REPORT, 'import json; print(json.dumps([m for m in sys.modules if m.startswith("breakeven.verbs.")]), file=sys.stderr)'
+    )
+    read, _ = loaded(code, "profile", "--help")
+    assert read == ["breakeven.verbs.profile"]
+    every, told = loaded(code, "--help")
+    assert len(every) + len(cli.HERE) == len(cli.names()) and all(name in told for name in cli.names())
