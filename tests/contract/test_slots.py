@@ -61,6 +61,12 @@ class TestTheBatch:
         found = evidence(watch(SlotEngine(varied(5, 600, 60)), 100.0))
         assert not {one.key for one in found.warnings} & {f"observed.warn_{name}" for name in ("differ_effective_batch", "unseen", "cut")}
 
+    def test_in_a_step_is_of_busy_slots_alone_where_no_prompt_was_read(self) -> None:
+        reading, none = evidence(watch(SlotEngine(list(LONG)), 60.0)), evidence(watch(SlotEngine([(40, 5000)] * 3, clients=3), 6.0))
+        assert reading.figures["batch_in_step"].how == "observed.how_written_per_step"
+        assert none.figures["batch_in_step"].how == "observed.how_sequence_steps"
+        assert none.figures["batch_in_step"].value == pytest.approx(3.0)
+
 
 class TestTokens:
     @pytest.mark.parametrize("requests", [LONG, SHORT, varied(3, 800, 120)], ids=["long", "short", "varied"])
