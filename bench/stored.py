@@ -92,7 +92,7 @@ def read(url: str) -> dict[str, float]:
     from breakeven.spec.evidence import Told
 
     end = 1_790_035_200.0
-    asked = history.Asked(match='{job="vllm"}', start_s=end - DAY_S, end_s=end - 1, step_s=float(STEP_S))
+    asked = history.HistoryQuery(match='{job="vllm"}', start_s=end - DAY_S, end_s=end - 1, step_s=float(STEP_S))
     timeline = history.read(Server(endpoint=Endpoint(url=url)), asked)
     evidence = summarised(timeline, Told(engine=timeline.engine), target=url, source="history")
     points = sum(len(one.times) for one in timeline.series)

@@ -10,12 +10,31 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from breakeven.advice import Advice
-    from breakeven.api import advise, backtest, boundary, engine, evaluate, explain, hardware, load, model, profile, simulate
+    from breakeven.api import (
+        advise,
+        backtest,
+        boundary,
+        calibrate,
+        calibrate_engine,
+        engine,
+        evaluate,
+        explain,
+        hardware,
+        load,
+        model,
+        observe,
+        observe_history,
+        probe,
+        profile,
+        simulate,
+    )
+    from breakeven.driving.running_engine import StatedEngine
     from breakeven.errors import BreakevenError, InputError, NotModelledError
-    from breakeven.live import observe
+    from breakeven.observation.history import HistoryQuery
     from breakeven.spec.deployment import Deployment
     from breakeven.spec.disaggregation import Disaggregation, PrefillPool
     from breakeven.spec.engine import Engine, Speculative
+    from breakeven.spec.evidence import Evidence
     from breakeven.spec.hardware import Device, Hardware
     from breakeven.spec.model import Model
     from breakeven.spec.workload import Acceptance, Price, Slo, Workload
@@ -29,7 +48,9 @@ _HOMES = {
     "Device": "spec.hardware",
     "Disaggregation": "spec.disaggregation",
     "Engine": "spec.engine",
+    "Evidence": "spec.evidence",
     "Hardware": "spec.hardware",
+    "HistoryQuery": "observation.history",
     "InputError": "errors",
     "Model": "spec.model",
     "NotModelledError": "errors",
@@ -39,17 +60,22 @@ _HOMES = {
     "Slo": "spec.workload",
     "Speculative": "spec.engine",
     "Spread": "stats",
+    "StatedEngine": "driving.running_engine",
     "Workload": "spec.workload",
     "advise": "api",
     "backtest": "api",
     "boundary": "api",
+    "calibrate": "api",
+    "calibrate_engine": "api",
     "engine": "api",
     "evaluate": "api",
     "explain": "api",
     "hardware": "api",
     "load": "api",
     "model": "api",
-    "observe": "live",
+    "observe": "api",
+    "observe_history": "api",
+    "probe": "api",
     "profile": "api",
     "simulate": "api",
 }
@@ -62,7 +88,9 @@ __all__ = [
     "Device",
     "Disaggregation",
     "Engine",
+    "Evidence",
     "Hardware",
+    "HistoryQuery",
     "InputError",
     "Model",
     "NotModelledError",
@@ -72,10 +100,13 @@ __all__ = [
     "Slo",
     "Speculative",
     "Spread",
+    "StatedEngine",
     "Workload",
     "advise",
     "backtest",
     "boundary",
+    "calibrate",
+    "calibrate_engine",
     "engine",
     "evaluate",
     "explain",
@@ -83,6 +114,8 @@ __all__ = [
     "load",
     "model",
     "observe",
+    "observe_history",
+    "probe",
     "profile",
     "simulate",
 ]

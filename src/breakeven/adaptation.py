@@ -10,6 +10,7 @@ x are the logarithms of load, prompt, output and devices. No row gives mean 0 an
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 
 import numpy as np
@@ -56,8 +57,7 @@ def widening(s: Scales, rows: int) -> float:
 
 def correction(s: Scales, rows: Rows | None, time: Time, at: Place) -> tuple[Array, Array]:
     """Mean and standard deviation of ln(measured/model) at places, shape (places,) each, a row's own noise included."""
-    own = _variance(s, at)
-    seen = np.zeros(0, dtype=int) if rows is None else np.flatnonzero(~np.isnan(rows.residuals[time]))
+    own, seen = _variance(s, at), _seen(rows, time)
     factor = widening(s, len(seen))
     if rows is None or not len(seen):
         return np.zeros(len(own)), factor * np.sqrt(own + s.noise**2)
@@ -67,6 +67,21 @@ def correction(s: Scales, rows: Rows | None, time: Time, at: Place) -> tuple[Arr
     solved = np.linalg.solve(inside, np.column_stack([rows.residuals[time][seen], across.T]))
     left = np.maximum(own - (across * solved[:, 1:].T).sum(-1), 0.0) + s.noise**2
     return np.asarray(across @ solved[:, 0]), factor * np.sqrt(left)
+
+
+def mean_correction(s: Scales, rows: Rows, time: Time) -> Callable[[Place], Array]:
+    """The mean of :func:`correction` alone, as a function of places: (K + noise²·I)⁻¹·r is the same for all of them."""
+    seen = _seen(rows, time)
+    if not len(seen):
+        return lambda at: np.zeros(len(at.logs))
+    place = _some(rows.place, seen)
+    solved = np.linalg.solve(covariance(s, place, place) + s.noise**2 * np.eye(len(seen)), rows.residuals[time][seen])
+    return lambda at: np.asarray(covariance(s, at, place) @ solved)
+
+
+def _seen(rows: Rows | None, time: Time) -> NDArray[np.intp]:
+    """The rows in which a time was measured."""
+    return np.zeros(0, dtype=int) if rows is None else np.flatnonzero(~np.isnan(rows.residuals[time]))
 
 
 def _variance(s: Scales, at: Place) -> Array:

@@ -39,20 +39,24 @@ class Question:
         return Draws(min(self.draws.size, BOUNDARY_DRAWS), self.draws.seed)
 
 
-def best_arms(lever: Lever, d: Deployment, q: Question) -> tuple[Arms, tuple[Alternative, ...]] | None:
-    """The setting in force, else the supported setting with the best verdict and gain; the others as alternatives."""
+def best_arms(lever: Lever, d: Deployment, q: Question, here: Point | None = None) -> tuple[Arms, tuple[Alternative, ...]] | None:
+    """The setting in force, else the supported setting with the best verdict and gain; the others as alternatives.
+
+    ``here`` is the deployment's own point over the draws of the question, where it is at hand.
+    """
     on_now = lever.setting_on(d)
     off = lever.remove(d) if on_now is not None else d
-    base = evaluate(off, q.draws)
     candidates = lever.candidates(d)
     if refusal_of(candidates, on_now) is not None:
         return None
     usable = [c.setting for c in candidates if c.refused is None]
     if on_now is not None and on_now not in usable:
         usable.append(on_now)
-    judged = [_judge_setting(lever, off, setting, base, q) for setting in usable]
-    if not judged:
+    if not usable:
         return None
+    base = here if here is not None and off is d else evaluate(off, q.draws)
+    middle = evaluate(off, exact=False)
+    judged = [_judge_setting(lever, off, setting, (base, middle), q) for setting in usable]
     judged.sort(key=lambda pair: (pair[0].setting != on_now, RANK[pair[1].verdict], -_careful(pair[0], pair[1], q.metric)))
     (chosen, _), *others = judged
     refused = (c for c in candidates if c.setting not in usable)
@@ -86,17 +90,17 @@ def _careful(a: Arms, alternative: Alternative, metric: Metric) -> float:
     return found.low if found.low is not None else np.inf
 
 
-def _judge_setting(lever: Lever, off: Deployment, setting: str, base: Point, q: Question) -> tuple[Arms, Alternative]:
-    both = arms(lever, off, setting, q.draws, point_off=base)
+def _judge_setting(lever: Lever, off: Deployment, setting: str, base: tuple[Point, Point], q: Question) -> tuple[Arms, Alternative]:
+    both = arms(lever, off, setting, q.draws, point_off=base[0], middle_off=base[1])
     metrics = gains(both, q.threshold, priced=q.priced)
     return both, Alternative(
         setting=setting, metrics=metrics, verdict=lever_verdict(both, metrics, q.metric), because=_reasons(lever, both)
     )
 
 
-def advise_lever(lever: Lever, d: Deployment, q: Question) -> tuple[LeverAdvice, Choice | None]:
-    """The advice on one lever, and what it would be in a combination."""
-    judged = best_arms(lever, d, q)
+def advise_lever(lever: Lever, d: Deployment, q: Question, here: Point | None = None) -> tuple[LeverAdvice, Choice | None]:
+    """The advice on one lever, and what it would be in a combination; ``here`` as :func:`best_arms` has it."""
+    judged = best_arms(lever, d, q, here)
     if judged is None:
         return _refused(lever, d), None
     both, alternatives = judged

@@ -7,8 +7,8 @@ import numpy as np
 from breakeven.advice import Axis, Boundary, BreakEven, Metric
 from breakeven.axes import Grid, grid, move
 from breakeven.draws import MEDIAN, Draws
-from breakeven.evaluator import evaluate
-from breakeven.judge import NOTHING, Arms, gain_draws, noise_of, quantile
+from breakeven.evaluator import Point, evaluate
+from breakeven.judge import NOTHING, Arms, gain_draws, metric_of, noise_of, quantile
 from breakeven.stats import Array
 
 SOME = 1e-6
@@ -19,22 +19,25 @@ BETWEEN = 5
 
 def gain_along(arms: Arms, axis: Axis, values: Array, metric: Metric, draws: Draws) -> Array | None:
     """Gain at each value. Shape (values, draws); (values,) in the median world. The error of the lever rides along."""
+    shape = (len(values), draws.size) if draws.size else values.shape
+    if arms.off is arms.on and metric_of(arms.point_off, metric) is not None:
+        return np.ones(shape)
     if axis == "draft_tokens":
-        rows = [_gain_at(arms, axis, float(value), metric, draws) for value in values]
+        # Without the lever nothing is drafted, however much: one point is all of them.
+        off = evaluate(arms.off, draws, exact=not draws.size) if arms.off.engine.speculative is None else None
+        rows = [_gain_at(arms, axis, float(value), metric, draws, off) for value in values]
         return None if any(row is None for row in rows) else np.array(rows)
-    column = values[:, None] if draws.size else values
-    found = _gain_at(arms, axis, column, metric, draws)
-    return None if found is None else np.broadcast_to(found, (len(values), draws.size) if draws.size else values.shape)
+    found = _gain_at(arms, axis, values[:, None] if draws.size else values, metric, draws)
+    return None if found is None else np.broadcast_to(found, shape)
 
 
-def _gain_at(arms: Arms, axis: Axis, value: Array | float, metric: Metric, draws: Draws) -> Array | None:
+def _gain_at(arms: Arms, axis: Axis, value: Array | float, metric: Metric, draws: Draws, point_off: Point | None = None) -> Array | None:
     """The curve itself is exact; its draws, which only say how far a crossing may lie off, take the open loop's fast form."""
     exact = not draws.size
-    off, on = move(arms.off, axis, value), move(arms.on, axis, value)
-    a = evaluate(off, draws, exact=exact)
+    a = point_off or evaluate(move(arms.off, axis, value), draws, exact=exact)
     if arms.off is arms.on:
         return gain_draws(a, a, metric)
-    b = evaluate(on, draws, noise=noise_of(arms.lever, arms.sigma, draws), exact=exact)
+    b = evaluate(move(arms.on, axis, value), draws, noise=noise_of(arms.lever, arms.sigma, draws), exact=exact)
     return gain_draws(a, b, metric)
 
 

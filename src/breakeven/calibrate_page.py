@@ -10,7 +10,7 @@ from rich.text import Text
 
 from breakeven import calibrate_load_page
 from breakeven.calibrate_document import CalibrateDocument, CalibrateParameter
-from breakeven.canvas import DIM, folded, glued, grid, indented, rule
+from breakeven.canvas import DIM, Command, glued, grid, indented, rule
 from breakeven.messages import say
 from breakeven.units import significant, time_text
 
@@ -133,7 +133,7 @@ def _open(document: CalibrateDocument, verbose: bool) -> Iterator[RenderableType
     for one in document.measure_next:
         yield indented(glued(say("calibrate.run", language, sentence=one.sentence, parameters=", ".join(one.parameters))))
         shown = one.commands if verbose else one.commands[:1]
-        yield from (indented(glued(folded(command, WIDTH), style=DIM), 2) for command in shown)
+        yield from (indented(Command(command, DIM, WIDTH), 2) for command in shown)
         if len(one.commands) > len(shown):
             yield indented(glued(say("calibrate.more_commands", language, count=len(one.commands) - len(shown)), style=DIM), 2)
     yield glued("")

@@ -27,7 +27,7 @@ from breakeven.calibrate_document import (
 from breakeven.calibration.calibrate import Calibrated
 from breakeven.calibration.fitted import Residual
 from breakeven.calibration.identify import Tied, left_of_prior
-from breakeven.calibration.points import Measured
+from breakeven.calibration.points import MeasuredPoint
 from breakeven.compose import Language, figure, sure
 from breakeven.measured.curves import Drawn
 from breakeven.measured.row import Skipped
@@ -126,7 +126,7 @@ def _load(found: Calibrated, language: Language) -> CalibrateLoad | UnsetType:
     )
 
 
-def _point(point: Measured) -> CalibratePoint:
+def _point(point: MeasuredPoint) -> CalibratePoint:
     return CalibratePoint(
         concurrency=point.visit.concurrency,
         context_tokens=sure(point.context_tokens),

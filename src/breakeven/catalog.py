@@ -141,7 +141,8 @@ def engine(name: str = "vllm", version: str | None = None, device: Device | None
     found = engine_defaults(name, version, device)
     nature = {name: getattr(found, name) for name in ("kv_reserve", "mixes_prompts", "fills", "runtime_reserve_bytes", "state_dtype")}
     runs = {"checkpoint_kernels": support.checkpoint_kernels(found.name, found.version, device)}
-    values: dict[str, Any] = {**found.settings, **nature, **runs, **settings}
+    shared = {"kv_unified": False} if found.own_slots and "max_num_seqs" in settings else {}
+    values: dict[str, Any] = {**found.settings, **nature, **runs, **shared, **settings}
     return Engine(name=found.name, version=found.version, **values)
 
 

@@ -5,20 +5,20 @@ import sys
 
 try:
     import os
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
     from typing import Annotated
 
     import typer
 
-    from breakeven import registry, streams
-    from breakeven.command_line import language_of, one_of, translate, usage_line, without_language
+    from breakeven import interruption, registry, streams
+    from breakeven.command_line import language_of, once, one_of, take_as_typed, translate, usage_line, without_language
     from breakeven.deployment_options import Deployed, takes_deployment
     from breakeven.errors import BreakevenError, InputError
     from breakeven.messages import say, text
     from breakeven.observe_options import For, Header
-    from breakeven.observing import Url
     from breakeven.trace_options import Columns, Group, Tokenizer, reading_of, with_trace
+    from breakeven.url_options import Urls
     from breakeven.verb import AsJson, Folders, InLanguage, Seed, ShowHelp
     from breakeven.verb import language as _language
     from breakeven.verb import option as _option
@@ -30,12 +30,8 @@ except KeyboardInterrupt:
 
 REFERENCE = "docs/reference"
 USAGE_EXIT = 2
-INTERRUPTED_EXIT = 130
-
-app = typer.Typer(add_completion=False, rich_markup_mode=None, add_help_option=False, pretty_exceptions_enable=False)
 
 
-@app.callback(invoke_without_command=True)
 def root(
     ctx: typer.Context,
     version: Annotated[bool, _option("--version")] = False,
@@ -49,12 +45,11 @@ def root(
         raise typer.Exit
 
 
-@app.command(add_help_option=False)
 @takes_deployment
 def advise(
     ctx: typer.Context,
     deployed: Deployed,
-    url: Url = None,
+    url: Urls = None,
     observed_for: For = None,
     header: Header = None,
     columns: Columns = None,
@@ -73,15 +68,15 @@ def advise(
     show_help: ShowHelp = False,
 ) -> None:
     """Where the deployment stands, which levers pay, by how much, up to where."""
-    from breakeven import api, compose, observing
+    from breakeven import api, compose, url_options
     from breakeven.origin import values
 
     language, seeded = _language(ctx), _whole(seed, "--seed")
     one_of(objective, "--objective", api.OBJECTIVES)
     one_of(explain, "--explain", api.levers())
     typed = deployed if columns is tokenizer is group is None else with_trace(deployed, reading_of(columns, tokenizer, group))
-    if url is not None or observed_for is not None or header is not None:
-        typed = observing.with_url(typed, url, observed_for, header)
+    if url or observed_for is not None or header:
+        typed = url_options.with_urls(typed, url, observed_for, header)
     deployment, warnings = api.load(**typed)
     drawn, pays_from = values.count(draws, "--draws"), values.number(threshold, "--threshold")
     if explain is not None:
@@ -93,7 +88,6 @@ def advise(
     _show(document, as_json, markdown=markdown, verbose=verbose, rules=rules)
 
 
-@app.command(add_help_option=False)
 def catalog(
     ctx: typer.Context,
     kind: Annotated[str | None, typer.Argument(metavar="KIND", show_default=False)] = None,
@@ -134,7 +128,6 @@ def catalog(
     _show(entries.compose_catalog(names, levers, _language(ctx), dirs, word=having), as_json, verbose=name is not None)
 
 
-@app.command(add_help_option=False)
 def schema(
     ctx: typer.Context,
     write: Annotated[bool, _option("--write")] = False,
@@ -159,8 +152,21 @@ def schema(
         streams.write_file(folder / name, json.render(document.json_schema(name)))
 
 
-for _name in registry.names("verbs"):
-    app.command(_name, add_help_option=False)(registry.module("verbs", _name).VERB)
+HERE: Mapping[str, Callable[..., None]] = {verb.__name__: verb for verb in (advise, catalog, schema)}
+
+
+def names() -> tuple[str, ...]:
+    """The verbs, in the order that help tells them."""
+    return (*HERE, *registry.names("verbs"))
+
+
+def program(wanted: Iterable[str]) -> typer.Typer:
+    """The program with those verbs: to read all of them takes longer than most need to start."""
+    made = typer.Typer(add_completion=False, rich_markup_mode=None, add_help_option=False, pretty_exceptions_enable=False)
+    made.callback(invoke_without_command=True)(root)
+    for name in wanted:
+        made.command(name, add_help_option=False)(HERE[name] if name in HERE else registry.module("verbs", name).VERB)
+    return made
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -169,11 +175,14 @@ def run(arguments: Sequence[str]) -> int:
         language = language_of(arguments, os.environ)
     except InputError as error:
         return _complain(str(error), error.exit_code)
-    command = typer.main.get_command(app)
+    words, verbs = without_language(arguments), names()
+    command = typer.main.get_command(program(words[:1] if words[0] in verbs else verbs))
     command.name = None
     translate(command, language)
+    take_as_typed(command)
     try:
-        with streams.speaking(language), command.make_context("breakeven", without_language(arguments)) as context:
+        once(words, command)
+        with streams.speaking(language), command.make_context("breakeven", words) as context:
             context.meta["language"] = language
             command.invoke(context)
     except streams.UnwrittenError as error:
@@ -183,9 +192,8 @@ def run(arguments: Sequence[str]) -> int:
     except typer.Exit as exit_:
         return exit_.exit_code
     except (typer.Abort, KeyboardInterrupt):
-        return INTERRUPTED_EXIT
+        return interruption.exit_code()
     except typer.TyperException as error:
-        verbs = [verb.callback.__name__ for verb in app.registered_commands if verb.callback is not None]
         return _complain(usage_line(error, language, verbs), USAGE_EXIT)
     return 0
 
@@ -199,13 +207,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """The program ``breakeven``."""
     streams.prepare()
     try:
-        code = run(sys.argv[1:] if arguments is None else arguments)
+        with interruption.terminable():
+            code = run(sys.argv[1:] if arguments is None else arguments)
     except BrokenPipeError:
         # The reader of a pipe has left: nothing is wrong.
         streams.silence(sys.stdout)
         code = 0
     except KeyboardInterrupt:
-        code = INTERRUPTED_EXIT
+        code = interruption.exit_code()
     sys.exit(code)
 
 

@@ -5,10 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
+from functools import partial
 from typing import Any
 
 from breakeven.errors import InputError
 from breakeven.messages import LANGUAGES, say
+
+SOURCES = ("evidence", "trace", "log", "launch", "calibration", "prometheus", "match", "driven_url")
+"""Options of which several could be meant together. Of others the last is taken, so that one can be put over a line's own."""
+TWICE: Mapping[str, str] = {"evidence": "evidence_twice"}
+"""What is said of them, where there is more to say than that."""
 
 
 def one_of(given: str | None, name: str, known: Iterable[str]) -> None:
@@ -41,6 +47,28 @@ def language_of(arguments: Sequence[str], environment: Mapping[str, str]) -> str
     return "zh" if wanted.lower().startswith("zh") else "en"
 
 
+def once(arguments: Sequence[str], command: Any) -> None:
+    """Refuse a source that is given twice: the parser would take the last, and say nothing of the other."""
+    verb = next((word for word in arguments if not word.startswith("-")), "")
+    found = getattr(command, "commands", {}).get(verb)
+    takes = {name: one for one in getattr(found, "params", ()) if _takes_one(one) for name in one.opts}
+    given: dict[str, str] = {}
+    words = iter(arguments[arguments.index(verb) + 1 :] if found is not None else ())
+    for word in words:
+        name, equals, value = word.partition("=")
+        if word == "--":
+            return
+        if (one := takes.get(name)) is not None:
+            value = value if equals else next(words, "")
+            if given.setdefault(one.name, value) != value and one.name in SOURCES:
+                raise InputError(TWICE.get(one.name, "option_twice"), option=name)
+
+
+def _takes_one(param: Any) -> bool:
+    """Whether it is an option with one value, of which there can be one."""
+    return param.param_type_name == "option" and not (param.multiple or param.is_flag or param.count) and param.nargs == 1
+
+
 def translate(command: Any, language: str) -> None:
     """Give a verb and its options their help in a language: the key is ``cli.<verb>`` or ``cli.option_<name>``."""
     command.help = say(f"cli.{command.name or 'breakeven'}", language)
@@ -48,6 +76,23 @@ def translate(command: Any, language: str) -> None:
         param.help = say(f"cli.option_{param.name}", language)
     for verb in getattr(command, "commands", {}).values():
         translate(verb, language)
+
+
+def take_as_typed(command: Any) -> None:
+    """Options are text, switches or lists of text, which a verb reads itself: they need no validator, which typer takes 0.1 s to load."""
+    for param in command.params:
+        param.process_value = partial(_as_typed, param)
+    for verb in getattr(command, "commands", {}).values():
+        take_as_typed(verb)
+
+
+def _as_typed(param: Any, ctx: Any, value: Any) -> Any:
+    """A value as it was typed; typer's own way with what is missing and has to be there, and with any other kind of value."""
+    words = value if isinstance(value, (list, tuple)) else (value,)
+    if (param.required and not value) or not all(isinstance(word, (str, bool)) for word in words if word is not None):
+        return type(param).process_value(param, ctx, value)
+    taken = () if value is None and (param.multiple or param.nargs == -1) else value
+    return taken if param.callback is None else param.callback(ctx, param, taken)
 
 
 def usage_line(error: Any, language: str, verbs: Sequence[str]) -> str:

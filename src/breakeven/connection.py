@@ -67,6 +67,11 @@ class Connection:
         self._response = request.getresponse()
         return self._response
 
+    @property
+    def connected(self) -> bool:
+        """Whether the server took the connection."""
+        return self._socket is not None
+
     def _left_s(self) -> float:
         left = self._until - monotonic()
         if left <= 0:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from breakeven.adaptation import correction, shipped_scales
+from breakeven.adaptation import correction, mean_correction, shipped_scales
 from breakeven.demand import Demand
 from breakeven.draws import Draws
 from breakeven.efficiencies import Efficiencies
@@ -36,7 +37,7 @@ def factors(d: Deployment, e: Efficiencies, load: Demand, draws: Draws, clients:
     spread = shipped_scales("tpot"), shipped_scales("ttft")
     if own is None or clients is None or spread[0] is None or spread[1] is None:
         return _unmeasured(e, draws)
-    at, shape = _place(d, load, own, clients)
+    at, shape = _placed(d, load, own)(clients)
     step, step_deviation = (x.reshape(shape) for x in correction(spread[0], own, "tpot", at))
     first, first_deviation = (x.reshape(shape) for x in correction(spread[1], own, "ttft", at))
     beyond = np.sqrt(np.maximum(first_deviation**2 - step_deviation**2, 0.0))
@@ -46,13 +47,18 @@ def factors(d: Deployment, e: Efficiencies, load: Demand, draws: Draws, clients:
     )
 
 
-def step_factor(d: Deployment, load: Demand, clients: Array | float) -> Array | float:
-    """The factor on the step alone, in the median world."""
+def step_factor(d: Deployment, load: Demand) -> Callable[[Array | float], Array | float]:
+    """The factor on the step alone as requests in flight have it, in the median world: what does not hang on them is looked up once."""
     own, spread = d.calibration.own if d.calibration is not None else None, shipped_scales("tpot")
     if own is None or spread is None:
-        return 1.0
-    at, shape = _place(d, load, own, clients)
-    return np.exp(correction(spread, own, "tpot", at)[0].reshape(shape))
+        return lambda clients: 1.0
+    place, mean = _placed(d, load, own), mean_correction(spread, own, "tpot")
+
+    def factor(clients: Array | float) -> Array | float:
+        at, shape = place(clients)
+        return np.exp(mean(at).reshape(shape))
+
+    return factor
 
 
 def _unmeasured(e: Efficiencies, draws: Draws) -> Factors:
@@ -68,15 +74,21 @@ def _beyond(whole: Array | float, part: Array | float) -> Array | float:
     return np.sqrt(np.maximum(whole**2 - part**2, 0.0))
 
 
-def _place(d: Deployment, load: Demand, own: Rows, clients: Array | float) -> tuple[Place, tuple[int, ...]]:
-    """Where the deployment stands among its rows, and the shape of its loads. Its format is that of the rows whatever a lever makes of it:
-    a correction is common to both arms and cancels between them."""
+def _placed(d: Deployment, load: Demand, own: Rows) -> Callable[[Array | float], tuple[Place, tuple[int, ...]]]:
+    """Where the deployment stands among its rows at requests in flight, and the shape of its loads.
+
+    Its format is that of the rows whatever a lever makes of it: a correction is common to both arms and cancels between them."""
     prompt, output = (UNSTATED if x is None else x for x in (load.input_tokens, load.output_tokens))
     devices = d.hardware.count / max(d.replicas, 1)
-    columns = np.broadcast_arrays(*(np.log(np.maximum(x, 1e-3)) for x in (clients, prompt, output, devices)))
-    count = columns[0].size
-    logs = np.stack([np.ravel(column) for column in columns], axis=1)
-    return Place(logs=logs, versions=(_version(d, own),) * count, formats=own.place.formats[:1] * count), columns[0].shape
+    fixed, version = [np.log(np.maximum(x, 1e-3)) for x in (prompt, output, devices)], _version(d, own)
+
+    def place(clients: Array | float) -> tuple[Place, tuple[int, ...]]:
+        columns = np.broadcast_arrays(np.log(np.maximum(clients, 1e-3)), *fixed)
+        count = columns[0].size
+        logs = np.stack([np.ravel(column) for column in columns], axis=1)
+        return Place(logs=logs, versions=(version,) * count, formats=own.place.formats[:1] * count), columns[0].shape
+
+    return place
 
 
 def _version(d: Deployment, own: Rows) -> str:

@@ -9,6 +9,7 @@ from typing import Annotated, Any, get_args
 import typer
 
 from breakeven.errors import InputError
+from breakeven.spec.evidence import Evidence
 from breakeven.verb import Folders, option
 
 Number = Annotated[str | None, typer.Option(metavar="NUMBER", show_default=False)]
@@ -51,6 +52,7 @@ def _described(
     gpu_memory_utilization: Number = None,
     enable_prefix_caching: Annotated[Switch, option("--enable-prefix-caching/--no-enable-prefix-caching")] = None,
     enable_chunked_prefill: Annotated[Switch, option("--enable-chunked-prefill/--no-enable-chunked-prefill")] = None,
+    kv_unified: Annotated[Switch, option("--kv-unified/--no-kv-unified")] = None,
     enforce_eager: Annotated[Switch, option("--enforce-eager/--no-enforce-eager")] = None,
     speculative: Annotated[str | None, option("--speculative", "--speculative-config", metavar="JSON")] = None,
     input_tokens: Annotated[str | None, option("--input", metavar="TOKENS")] = None,
@@ -105,6 +107,36 @@ def _sources(given: Mapping[str, Any]) -> Deployed:
     if isinstance(speculative := fields.get("speculative"), str) and speculative.startswith("{"):
         fields["speculative"] = _json(speculative, "--speculative")
     return {**{name: given[name] for name in SOURCES}, "catalog_dirs": given["catalog_dirs"] or (), "flags": fields}
+
+
+def typed(deployed: Deployed) -> list[str]:
+    """The words that describe a deployment, as they are typed again: its file first, then every option that was given."""
+    flags = deployed["flags"]
+    given = {one.name: flags.get(one.name, deployed.get(one.name)) for one in OPTIONS}
+    found = [str(given["file"])] if given["file"] is not None else []
+    for one in OPTIONS:
+        value = given[one.name]
+        if one.name == "file" or value is None or isinstance(value, Evidence):
+            continue
+        for each in value if isinstance(value, (list, tuple)) else (value,):
+            found += _typed(one, each)
+    return found
+
+
+def _typed(one: inspect.Parameter, value: object) -> list[str]:
+    """An option with its value; a switch by the name that says which way it is."""
+    import json
+
+    option = next(each for each in get_args(one.annotation) if hasattr(each, "param_decls"))
+    # typer keeps the first name that is given to it in an annotation as a default.
+    name = option.default if isinstance(option.default, str) else f"--{one.name.replace('_', '-')}"
+    if isinstance(value, bool):
+        return [name.split("/")[0 if value else 1]]
+    if one.name == "launch":
+        from breakeven.origin.launch_command import without_secrets
+
+        return [name, without_secrets(str(value))]
+    return [name, value if isinstance(value, str) else json.dumps(value)]
 
 
 def _json(given: str, name: str) -> object:

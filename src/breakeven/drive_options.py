@@ -13,7 +13,7 @@ from breakeven.verb import option
 
 if TYPE_CHECKING:
     from breakeven.driving.grid import Bounds
-    from breakeven.driving.serving import Stated
+    from breakeven.driving.running_engine import StatedEngine
     from breakeven.driving.tour import Progress
 
 Url = Annotated[str | None, option("--url", metavar="URL")]
@@ -43,7 +43,7 @@ class Sent:
     url: str = field(repr=False)
     allow_load: bool
     headers: Mapping[str, str] = field(repr=False)
-    stated: "Stated"
+    stated: "StatedEngine"
     catalog_dirs: Sequence[str]
 
 
@@ -55,7 +55,7 @@ def numbers(given: str | None, name: str) -> tuple[int, ...]:
 
 
 def grid_of(given: Mapping[str, str | None]) -> dict[str, Any]:
-    """Streams, contexts and bounds of a load, as :func:`breakeven.live.calibrate_engine` takes them."""
+    """Streams, contexts and bounds of a load, as :func:`breakeven.api.calibrate_engine` takes them."""
     widths = numbers(given["widths"], "--concurrency-grid")
     if widths and max(widths) > MOST:
         raise InputError("drive_width", value=max(widths), most=MOST)

@@ -214,7 +214,9 @@ def _once(asked: Asked, until: float, timeout_s: float, most_bytes: int, any_sta
             raise _refused(asked, response.status)
         return _answer(asked, response, connection, most_bytes)
     except TimeoutError:
-        raise UnreachableError("endpoint_timeout", target=asked.shown, seconds=timeout_s) from None
+        # A server that took the connection is there and has no time; one that did not may not be there at all.
+        key = "endpoint_timeout" if connection.connected else "endpoint_no_connection"
+        raise UnreachableError(key, target=asked.shown, seconds=timeout_s) from None
     except (OSError, HTTPException, UnicodeError) as error:
         raise _fault(asked, error) from None
     finally:

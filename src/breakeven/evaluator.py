@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 
 import numpy as np
 
 from breakeven import acceptance, corrected, pools, steady
-from breakeven.demand import Demand, beside, context_deviation, demand, lumps_of, tokens_held
+from breakeven.demand import Demand, context_deviation, demand, tokens_held
 from breakeven.draws import MEDIAN, Draws
 from breakeven.efficiencies import Efficiencies, prior, table
 from breakeven.hit_settling import settled
-from breakeven.ledger import draft, prefill
+from breakeven.ledger import draft
 from breakeven.ledger.curves import with_curves
 from breakeven.ledger.room import Room, prompt_room_tokens, room
 from breakeven.ledger.shard import Shard, shard
-from breakeven.ledger.step import StepCost, step_cost, step_time
+from breakeven.ledger.step import StepCost, step_cost
 from breakeven.rate_groups import RateGroups, grouped, mixed, varies, within_window
+from breakeven.setting import Setting, prompts_of, slowed, steady_at
 from breakeven.spec.deployment import Deployment
 from breakeven.spec.workload import ReuseRates
 from breakeven.stats import Array, Flags, median
@@ -89,62 +91,6 @@ class Point:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Prompts:
-    """What prompts cost, drawn: alone, beside decode steps, and how TTFT departs from its form."""
-
-    alone_s: Array | float
-    interference_s: Array | float
-    residual: Array | float
-
-
-@dataclass(frozen=True, kw_only=True)
-class Setting:
-    """A deployment made ready to be solved: its costs in seconds and its caps."""
-
-    deployment: Deployment
-    demand: Demand
-    shard: Shard
-    efficiencies: Efficiencies
-    cost: StepCost
-    room: Room
-    rows: int
-    tau: Array | float
-    cap: Array
-    factor: Array | float
-    """On the roofline's time of a step."""
-    prompt_factor: Array | float
-    """And on that of a prompt."""
-    prompts: Prompts
-    pool: pools.Pool | None
-
-    @property
-    def output(self) -> Array | float:
-        """Output tokens; 1 where the workload states none."""
-        return 1.0 if self.demand.output_tokens is None else self.demand.output_tokens
-
-    def step(self, batch: Array) -> Array:
-        """Seconds of a step or round."""
-        return np.asarray(self.factor * step_time(self.cost, batch))
-
-    def prompt(self, step_s: Array, others: Array, fraction: Array) -> Array:
-        """TTFT without the wait for a place: t₀ + t_w·t_step + T_pf·(1 + β·others/2 + μ·others·(1 − f))."""
-        if self.pool is not None:
-            return self._first_token(self.pool, step_s, others, fraction)
-        e, others = self.efficiencies, others / self.cost.ranks
-        busy = 1.0 + e.ttft_burst * others / 2 + e.ttft_queue * others * (1.0 - fraction)
-        return np.asarray(self.prompts.residual * (e.ttft_start_s + e.ttft_steps * step_s + self.prompts.alone_s * busy))
-
-    def _first_token(self, pool: pools.Pool, step_s: Array, others: Array, fraction: Array) -> Array:
-        """TTFT over two pools: t₀ + T_pf + what the transfer does not hide + one step; clients also wait for each other's prompts."""
-        served = self.prompts.residual * (self.efficiencies.ttft_start_s + pool.alone_s + pool.exposed_s + step_s)
-        if self.demand.mode != "closed":
-            return np.asarray(served + 0.0 * others)
-        decode = np.maximum(self.output - 1, 0.0) * step_s / self.tau
-        waited = served + pool.queue_s(others * (1.0 - fraction), self.deployment.replicas)
-        return np.maximum(waited, (others + 1.0) * self.deployment.replicas / pool.max_rate - decode)
-
-
-@dataclass(frozen=True, kw_only=True)
 class Solved:
     """A solved setting: the operating point, the TTFT with its wait, and the most requests a second."""
 
@@ -207,9 +153,8 @@ def prepare(d: Deployment, draws: Draws, noise: Noise) -> Setting:
     accepted = curve(d, load.context_tokens, draws)
     space = room(d, s, tokens_held(load, d.engine.kv_reserve == "whole"))
     kept = 1.0 + (e.prefix_bookkeeping if d.engine.enable_prefix_caching else 0.0)
-    told = corrected.factors(d, e, load, draws, _in_flight(d, load))
-    offset = kept * told.step
-    return Setting(
+    untimed = partial(
+        Setting,
         deployment=d,
         demand=load,
         shard=s,
@@ -219,59 +164,51 @@ def prepare(d: Deployment, draws: Draws, noise: Noise) -> Setting:
         rows=rows,
         tau=acceptance.tokens_per_round(accepted, spec.num_speculative_tokens) if accepted is not None and spec is not None else 1.0,
         cap=np.maximum(np.floor(np.minimum(float(d.engine.max_num_seqs * s.layout.ranks), space.fits_sequences)), 1.0),
-        factor=offset * noise.step,
-        prompt_factor=offset * noise.prefill,
-        prompts=_prompts(d, s, e, load, offset * noise.prefill, told.first_token),
-        pool=pools.pool(d, s, load, offset * noise.prefill, draws),
     )
+
+    def timed(step: Array | float, prefill: Array | float, first_token: Array | float) -> Setting:
+        prompts = prompts_of(d, s, e, load, prefill, first_token)
+        return untimed(factor=step, prompt_factor=prefill, prompts=prompts, pool=pools.pool(d, s, load, prefill, draws))
+
+    told = corrected.factors(d, e, load, draws, _in_flight(d, load, None if draws.size else lambda: timed(kept, kept, 1.0)))
+    return timed(kept * told.step * noise.step, kept * told.step * noise.prefill, told.first_token)
 
 
 def priced(d: Deployment, s: Shard, e: Efficiencies, draws: Draws, context_tokens: Array | float, deviation: Array | float) -> StepCost:
     """The price of a step at a mean context: the roofline, what a round of speculation adds, and what was measured over it."""
     rows = d.engine.speculative.rows if d.engine.speculative is not None else 1
-    plain = step_cost(s, e, d.engine.name, context_tokens, rows, context_deviation=deviation)
+    own = 0 if d.engine.kv_unified else d.engine.max_num_seqs
+    plain = step_cost(s, e, d.engine.name, context_tokens, rows, context_deviation=deviation, own_slots=own)
     return with_curves(draft.with_speculation(plain, d, s, e, context_tokens), d, s, e, draws, context_tokens)
 
 
-def _in_flight(d: Deployment, load: Demand) -> Array | float | None:
-    """Requests in flight of one replica, by which its own rows correct its times; None where it has none."""
+def _in_flight(d: Deployment, load: Demand, uncorrected: Callable[[], Setting] | None) -> Array | float | None:
+    """Requests in flight of one replica, by which its own rows correct its times; None where it has none.
+
+    ``uncorrected`` is the median world without those rows, where it is at hand.
+    """
     if d.calibration is None or d.calibration.own is None:
         return None
     if load.mode != "open":
         return load.clients if load.mode == "closed" else load.batch
-    plain = prepare(replace(d, calibration=replace(d.calibration, own=None)), MEDIAN, Noise())
+    alone = replace(d, calibration=replace(d.calibration, own=None))
+    plain = uncorrected() if uncorrected is not None else prepare(alone, MEDIAN, Noise())
+    step_factor = corrected.step_factor(d, load)
     clients: Array = np.asarray(np.exp(d.calibration.own.place.logs[-1, 0]))
     factor: Array | None = None
     # The batch moves with the times that its place corrects; what is asked about is mostly near the last of the rows.
     for _ in range(IN_FLIGHT_STEPS):
-        last, factor = factor, np.asarray(corrected.step_factor(d, load, clients))
+        last, factor = factor, np.asarray(step_factor(clients))
         if last is not None and np.all(np.abs(factor - last) <= IN_FLIGHT_SETTLED * last):
             break
-        clients = _open(_slowed(plain, factor), exact=False).found.batch + 1.0
+        clients = _batch(slowed(plain, factor)) + 1.0
     return clients
 
 
-def _slowed(x: Setting, factor: Array) -> Setting:
-    """A setting of the median world with all its times so many times as long."""
-    prompts = replace(x.prompts, alone_s=x.prompts.alone_s * factor, interference_s=x.prompts.interference_s * factor)
-    pool = pools.pool(x.deployment, x.shard, x.demand, x.prompt_factor * factor, MEDIAN)
-    return replace(x, factor=x.factor * factor, prompt_factor=x.prompt_factor * factor, prompts=prompts, pool=pool)
-
-
-def _prompts(d: Deployment, s: Shard, e: Efficiencies, load: Demand, factor: Array | float, residual: Array | float) -> Prompts:
-    """Prompt times at the trace's mean: linear work by E[I], attention by E[I²]."""
-    if load.input_tokens is None:
-        return Prompts(alone_s=0.0, interference_s=0.0, residual=1.0)
-    scale = load.input_tokens / load.attention_input
-    shared = factor * scale * prefill.shared_s(s, e, load.new_tokens, load.attention_input)
-    alone = factor * prefill.alone_s(s, e, load.new_tokens * scale, load.input_tokens)
-    mixes = beside(d)
-    ranks = s.layout.ranks
-    whole = alone if ranks == 1 else factor * prefill.alone_s(s, e, load.new_tokens * scale, load.input_tokens, ranks)
-    taken = e.interference * shared if mixes else whole
-    if d.disaggregation is not None:
-        taken = 0.0
-    return Prompts(alone_s=alone, interference_s=taken / (s.pipeline_parallel * ranks), residual=residual)
+def _batch(x: Setting) -> Array:
+    """The batch of an open loop by the fast form, and nothing else of it."""
+    rate = 0.0 if x.demand.rate is None else x.demand.rate
+    return _open(x, exact=False).found.batch if varies(x.deployment.workload.arrivals) else steady_at(x, rate, exact=False)[0].batch
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -315,12 +252,7 @@ def stacked(groups: Sequence[Served]) -> Served:
 
 def _open_at(x: Setting, asked: Array | float, *, exact: bool) -> Served:
     """Poisson arrivals; TTFT by the closed-loop form among the requests an arrival finds, N = λ·(TTFT + D) (Little)."""
-    solver = steady.open_loop if exact else steady.fast_open_loop
-    limit: Array | float = np.inf if x.pool is None else x.pool.max_rate / x.deployment.replicas
-    rate = np.minimum(asked, limit) if x.pool is not None else asked
-    # A calibration's candidates may be in the step alone: the solvers take their shape from the cap.
-    cap = np.broadcast_to(x.cap, np.broadcast_shapes(np.shape(x.cap), np.shape(x.step(x.cap))))
-    found = solver(x.step, x.tau, rate, x.output, cap, x.prompts.interference_s, lumps_of(x.deployment))
+    found, rate, limit = steady_at(x, asked, exact=exact)
     decode = np.maximum(x.output - 1, 0.0) * found.tpot_s
     step_s = x.step(found.batch)
     others, ttft = found.batch, np.zeros_like(step_s)

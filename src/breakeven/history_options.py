@@ -9,7 +9,7 @@ from breakeven.observe_options import duration
 from breakeven.verb import option
 
 if TYPE_CHECKING:
-    from breakeven.observation.history import Asked
+    from breakeven.observation.history import HistoryQuery
 
 Prometheus = Annotated[str | None, option("--prometheus", metavar="URL")]
 Match = Annotated[str | None, option("--match", metavar="{LABEL=VALUE}")]
@@ -24,11 +24,11 @@ AHEAD_S = 60.0
 """Clocks differ: an end that lies ahead by less is now."""
 
 
-def stored(match: str | None, span: str | None, end: str | None, step: str | None, *, engine: str = "", model: str = "") -> "Asked":
+def stored(match: str | None, span: str | None, end: str | None, step: str | None, *, engine: str = "", model: str = "") -> "HistoryQuery":
     """Which part of a history is asked for; a day up to now where nothing is said."""
     from time import time
 
-    from breakeven.observation.history import Asked, matchers
+    from breakeven.observation.history import HistoryQuery, matchers
 
     now = time()
     until = now if end is None else moment(end)
@@ -36,7 +36,7 @@ def stored(match: str | None, span: str | None, end: str | None, step: str | Non
         raise InputError("history_ahead", value=(end or "")[:40])
     chosen = match or "{}"
     matchers(chosen)
-    return Asked(
+    return HistoryQuery(
         match=chosen,
         start_s=until - duration(span or DAY, "--range", SHORTEST_S, LONGEST_S),
         end_s=until,

@@ -57,8 +57,20 @@ def combined(*noises: Noise) -> Noise:
     return Noise(step=step, prefill=prompt)
 
 
-def arms(lever: Lever, off: Deployment, setting: str, draws: Draws, *, point_off: Point | None = None, exact: bool = True) -> Arms:
-    """Evaluate both arms of a lever; equal deployments are one arm, with no error between them."""
+def arms(
+    lever: Lever,
+    off: Deployment,
+    setting: str,
+    draws: Draws,
+    *,
+    point_off: Point | None = None,
+    middle_off: Point | None = None,
+    exact: bool = True,
+) -> Arms:
+    """Evaluate both arms of a lever; equal deployments are one arm, with no error between them.
+
+    The arm without it need not be evaluated again where its point is at hand, over the draws and by the fast form in the median world.
+    """
     on = lever.apply(off, setting)
     base = point_off or evaluate(off, draws, exact=exact)
     check(base, off)
@@ -75,7 +87,7 @@ def arms(lever: Lever, off: Deployment, setting: str, draws: Draws, *, point_off
             fits_on=base.fits,
             unanswered=lever.of_prompts and not base.demand.prompted,
         )
-    sigma = lever.sigma(on, evaluate(off, exact=False), evaluate(on, exact=False))
+    sigma = lever.sigma(on, middle_off or evaluate(off, exact=False), evaluate(on, exact=False))
     point = evaluate(on, draws, noise=noise_of(lever.name, sigma, draws), exact=exact)
     check(point, on)
     return Arms(

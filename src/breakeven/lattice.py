@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
 
 import numpy as np
 
@@ -56,15 +55,31 @@ def scored(d: Deployment, choices: Sequence[Choice], objective: Metric, draws: D
         d = replace(d, workload=replace(d.workload, prefix_hit_rate=0.0))
     base = evaluate(d, draws)
     on_now = states(d, choices)
-    found = []
-    for mask in product((False, True), repeat=len(choices)):
-        chosen = [choice for choice, wanted in zip(choices, mask, strict=True) if wanted]
-        deployment = set_levers(d, choices, chosen, on_now)
+    found: list[Scored] = []
+    known: dict[tuple[int, frozenset[str]], Scored] = {}
+    for chosen, deployment in _sets(d, choices, on_now):
         changed = [c for c in choices if (c in chosen) != (on_now[c.lever.name] is not None) and c.sigma != Sigma()]
+        alike = id(deployment), frozenset(c.lever.name for c in changed)
+        if alike in known:
+            found.append(_named(known[alike], chosen))
+            continue
         noise = combined(*(noise_of(c.lever.name, c.sigma, draws) for c in changed))
         point = base if deployment is d else evaluate(deployment, draws, noise=noise)
         check(point, deployment)
         found.append(_score(base, point, deployment, chosen, objective, d.slo))
+        known[alike] = found[-1]
+    return found
+
+
+def _sets(d: Deployment, choices: Sequence[Choice], on_now: States) -> list[tuple[tuple[Choice, ...], Deployment]]:
+    """Every subset of the levers, and the deployment with those on; a lever that changes nothing leaves the deployment that it got."""
+    found: list[tuple[tuple[Choice, ...], Deployment]] = [((), d)]
+    for choice in choices:
+        found = [
+            ((*chosen, choice) if wanted else chosen, _set(before, choice, on_now, wanted=wanted))
+            for chosen, before in found
+            for wanted in (False, True)
+        ]
     return found
 
 
@@ -76,11 +91,15 @@ def states(d: Deployment, choices: Sequence[Choice]) -> States:
 def set_levers(d: Deployment, choices: Sequence[Choice], chosen: Sequence[Choice], on_now: States) -> Deployment:
     """The deployment with exactly the chosen levers on."""
     for choice in choices:
-        if choice in chosen:
-            d = choice.lever.apply(d, choice.setting)
-        elif on_now[choice.lever.name] is not None:
-            d = choice.lever.remove(d)
+        d = _set(d, choice, on_now, wanted=choice in chosen)
     return d
+
+
+def _set(d: Deployment, choice: Choice, on_now: States, *, wanted: bool) -> Deployment:
+    """The deployment with one lever on, or off."""
+    if wanted:
+        return choice.lever.apply(d, choice.setting)
+    return d if on_now[choice.lever.name] is None else choice.lever.remove(d)
 
 
 def meets(point: Point, slo: Slo) -> bool | None:
@@ -100,7 +119,7 @@ def _score(base: Point, point: Point, d: Deployment, chosen: Sequence[Choice], o
         if found is not None:
             draws[metric] = found
     combination = Combination(
-        levers=tuple(f"{c.lever.name}:{c.setting}" for c in chosen),
+        levers=_names(chosen),
         metrics={metric: interval(value) for metric, value in draws.items()},
         meets_slo=meets(point, slo),
         fits=point.fits,
@@ -108,9 +127,21 @@ def _score(base: Point, point: Point, d: Deployment, chosen: Sequence[Choice], o
     # Against what does not fit every gain is without bound: then sets are ranked by what they serve.
     ranked = draws[objective] if base.fits else point.throughput
     careful, median = (quantile(ranked, q) if point.fits else 0.0 for q in (CAREFUL, 0.5))
-    on = frozenset(c.lever.name for c in chosen)
     rate = None if point.max_request_rate is None or not point.fits else float(np.median(point.max_request_rate))
-    return Scored(combination=combination, deployment=d, on=on, careful=careful, median=median, max_rate=rate)
+    return Scored(combination=combination, deployment=d, on=_on(chosen), careful=careful, median=median, max_rate=rate)
+
+
+def _named(same: Scored, chosen: Sequence[Choice]) -> Scored:
+    """A set that makes the same deployment as another."""
+    return replace(same, combination=replace(same.combination, levers=_names(chosen)), on=_on(chosen))
+
+
+def _names(chosen: Sequence[Choice]) -> tuple[str, ...]:
+    return tuple(f"{c.lever.name}:{c.setting}" for c in chosen)
+
+
+def _on(chosen: Sequence[Choice]) -> frozenset[str]:
+    return frozenset(c.lever.name for c in chosen)
 
 
 def best(d: Deployment, choices: Sequence[Choice], objective: Metric, threshold: float, draws: Draws) -> Best:

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from breakeven import streams
 from breakeven.messages import Message, say
+from breakeven.observation.scrape import is_busy
 
 if TYPE_CHECKING:
+    from breakeven.errors import BreakevenError
     from breakeven.observation.record import Record
     from breakeven.observation.scrape import Missed, Read
     from breakeven.observation.timeline import Timeline
@@ -51,9 +53,9 @@ class Progress:
     def heard(self, one: Read | Missed, record: Record) -> None:
         """Tell what is new after a reading."""
         error = getattr(one, "error", None)
-        if error is not None and one.source not in self._silent and record.readings:
+        if error is not None and one.source not in self._silent and (record.readings or is_busy(error)):
             self._silent.add(one.source)
-            streams.tell(error.message)
+            streams.tell(error.message if record.readings else _waiting(error))
         elif error is None and one.source in self._silent:
             self._silent.remove(one.source)
             streams.tell(Message("observe.progress_again", {"target": one.source}))
@@ -63,6 +65,11 @@ class Progress:
             streams.tell(Message("observe.progress", {"readings": record.readings}))
 
 
+def _waiting(error: BreakevenError) -> Message:
+    """What is told of a server that is busy while there is no page of any."""
+    return Message("observe.progress_busy", error.message.values)
+
+
 class View:
     """The view, while it is open."""
 
@@ -70,6 +77,7 @@ class View:
         self._summarise, self._compose, self._language = summarise, compose, language
         self._stack = ExitStack()
         self._live: Any = None
+        self._waited_for: set[str] = set()
 
     def __enter__(self) -> View:
         if streams.talks_to_a_terminal():
@@ -88,6 +96,7 @@ class View:
     def heard(self, one: Read | Missed, record: Record) -> None:
         """Show what is known after a reading."""
         if not record.readings:
+            self._wait(one)
             return
         evidence = self._summarise(record.timeline(LAST_S))
         if self._live is None:
@@ -96,6 +105,13 @@ class View:
         from rich.text import Text
 
         self._live.update(Text.from_ansi(self._page(evidence)), refresh=True)
+
+    def _wait(self, one: Read | Missed) -> None:
+        """Tell once of a server that nothing came of it yet."""
+        error = getattr(one, "error", None)
+        if error is not None and is_busy(error) and one.source not in self._waited_for:
+            self._waited_for.add(one.source)
+            streams.tell(_waiting(error))
 
     def _page(self, evidence: Evidence) -> str:
         from breakeven.canvas import wants_colour

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -163,32 +165,40 @@ def _parts(known: tuple[Array, ...], size: int) -> list[NDArray[np.intp]]:
     return parts
 
 
-def _outcomes(a: Arms, metric: Metric, unknown: Unknown, draws: Draws) -> list[Array]:
+def _runs(a: Arms, metric: Metric, draws: Draws) -> Callable[[float], list[Array]]:
+    """Gains once the lever was run, by what is then left of its own error: one array for each way the run may come out, found once."""
+
+    @cache
+    def after(remaining: float) -> list[Array]:
+        off = evaluate(a.off, draws, exact=False)
+        left = np.asarray(draws.normal("left"))
+        found = []
+        for z in OUTCOMES:
+            noise = Noise(
+                step=np.exp(a.sigma.step * z + min(remaining, a.sigma.step) * left),
+                prefill=np.exp(a.sigma.prefill * z + min(remaining, a.sigma.prefill) * left),
+            )
+            known = gain_draws(off, evaluate(a.on, draws, noise=noise, exact=False), metric)
+            found += [known] if known is not None else []
+        return found
+
+    return after
+
+
+def _outcomes(a: Arms, metric: Metric, unknown: Unknown, after: Callable[[float], list[Array]]) -> list[Array]:
     """Gains as they would be known after the measurement, one array for each way it could come out, all as likely."""
     gain = gain_draws(a.point_off, a.point_on, metric)
     if gain is None:
         return []
-    if not unknown.knows_sigma:
-        return [gain[part] for part in _parts(unknown.draws, len(gain))]
-    off = evaluate(a.off, draws, exact=False)
-    left = np.asarray(draws.normal("left"))
-    found = []
-    for z in OUTCOMES:
-        noise = Noise(
-            step=np.exp(a.sigma.step * z + min(unknown.remaining_sigma, a.sigma.step) * left),
-            prefill=np.exp(a.sigma.prefill * z + min(unknown.remaining_sigma, a.sigma.prefill) * left),
-        )
-        known = gain_draws(off, evaluate(a.on, draws, noise=noise, exact=False), metric)
-        if known is not None:
-            found += [known[part] for part in _parts(unknown.draws, len(known))]
-    return found
+    known = after(unknown.remaining_sigma) if unknown.knows_sigma else [gain]
+    return [one[part] for one in known for part in _parts(unknown.draws, len(one))]
 
 
 def learned(
-    a: Arms, metric: Metric, threshold: float, unknown: Unknown, draws: Draws
+    a: Arms, metric: Metric, threshold: float, unknown: Unknown, after: Callable[[float], list[Array]]
 ) -> tuple[float, tuple[float, float], tuple[Verdict, ...]]:
     """After measuring: the share of outcomes with a firm verdict, the usual interval then, and the verdicts it could come to."""
-    outcomes = _outcomes(a, metric, unknown, draws)
+    outcomes = _outcomes(a, metric, unknown, after)
     if not outcomes:
         return 0.0, (1.0, 1.0), ()
     firm = [verdict_of(part, threshold) for part in outcomes]
@@ -204,8 +214,9 @@ def measure_next(a: Arms, metric: Metric, threshold: float, draws: Draws) -> Mea
         return _prompts(a)
     best: MeasureNext | None = None
     decided_by_best = -1.0
+    runs = _runs(a, metric, draws)
     for unknown in unknowns(a, draws):
-        decided, after, settles = learned(a, metric, threshold, unknown, draws)
+        decided, after, settles = learned(a, metric, threshold, unknown, runs)
         if best is None or decided > decided_by_best + CHEAPER:
             decided_by_best = decided
             best = MeasureNext(

@@ -15,8 +15,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
+from typing import TYPE_CHECKING
 
 from breakeven import units
+
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
 
 LANGUAGES = ("en", "zh")
 UNPRINTABLE = ("Cc", "Cf", "Cs", "Zl", "Zp")
@@ -55,15 +59,35 @@ def _language_of(formatter: _UnitFormatter) -> str:
 
 
 @cache
+def area(name: str, language: str) -> Mapping[str, str]:
+    """The messages of one area in one language, name to template; none of an area that there is not."""
+    if name not in _areas(language):
+        return {}
+    return tomllib.loads(_folder(language).joinpath(f"{name}.toml").read_text(encoding="utf-8"))
+
+
+@cache
+def _areas(language: str) -> tuple[str, ...]:
+    return tuple(sorted(entry.name.removesuffix(".toml") for entry in _folder(language).iterdir() if entry.name.endswith(".toml")))
+
+
+def _folder(language: str) -> Traversable:
+    return resources.files("breakeven").joinpath("locale", language)
+
+
+def template_of(key: str, language: str) -> str:
+    """The words of a key as its area has them: only the areas that something is said of are read."""
+    of, _, name = key.partition(".")
+    found = area(of, language).get(name)
+    if found is None:
+        raise KeyError(key)
+    return found
+
+
+@cache
 def catalogue(language: str) -> Mapping[str, str]:
     """All messages of one language, ``area.name`` to template."""
-    found: dict[str, str] = {}
-    for entry in resources.files("breakeven").joinpath("locale", language).iterdir():
-        if entry.name.endswith(".toml"):
-            area = entry.name.removesuffix(".toml")
-            for name, template in tomllib.loads(entry.read_text(encoding="utf-8")).items():
-                found[f"{area}.{name}"] = template
-    return found
+    return {f"{each}.{name}": words for each in _areas(language) for name, words in area(each, language).items()}
 
 
 def printable(words: str, keep: str = "") -> str:
@@ -81,7 +105,7 @@ def _escaped(sign: str) -> str:
 
 def text(message: Message, language: str = "en") -> str:
     """The sentence in the language asked for."""
-    said = _UnitFormatter(language).vformat(catalogue(language)[message.key], (), dict(message.values))
+    said = _UnitFormatter(language).vformat(template_of(message.key, language), (), dict(message.values))
     return HAN_GAP.sub("", said) if language == "zh" else said
 
 

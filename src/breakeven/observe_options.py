@@ -66,6 +66,8 @@ def headers(given: Sequence[str] | None) -> dict[str, str]:
         name, equals, variable = one.partition("=")
         if not equals or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", variable.strip()):
             raise InputError("endpoint_header_form")
+        if name.strip().lower() in (other.lower() for other in named):
+            raise InputError("endpoint_header_twice", name=name.strip())
         named[name.strip()] = variable.strip()
     return endpoint.headers_from(named, os.environ)
 
@@ -85,6 +87,8 @@ def place_for(out: str | None) -> Path | None:
     path = Path(out).expanduser()
     if not path.parent.is_dir():
         raise InputError("observe_out_folder", path=str(path))
+    if path.is_dir():
+        raise InputError("file_is_a_folder", path=str(path))
     try:
         if path.is_file() and not _is_evidence(path):
             raise InputError("observe_out_other", path=str(path))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from rich.console import RenderableType
 from rich.table import Table
 
-from breakeven.canvas import DIM, folded, glued, grid, indented, labels, rule
+from breakeven.canvas import DIM, Command, glued, grid, indented, labels, rule
 from breakeven.messages import printable, say
 from breakeven.observe_document import ObserveDocument, ObservePart
 
@@ -73,7 +73,7 @@ def _next(document: ObserveDocument) -> Iterator[RenderableType]:
         title = say("observed.part_next", document.language) if place == 0 else ""
         if why:
             yield labels([(title, glued(why))], LABEL_WIDTH)
-        yield indented(glued(folded(command, COMMAND_WIDTH)))
+        yield indented(Command(command, widest=COMMAND_WIDTH))
 
 
 def markdown(document: ObserveDocument) -> Iterator[str]:

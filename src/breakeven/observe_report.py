@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from msgspec.structs import replace
 
+from breakeven import catalog
 from breakeven import observe_words as words
-from breakeven.catalog import engine_title
+from breakeven.catalog import engine_defaults, engine_title
 from breakeven.compose import Language
 from breakeven.messages import Message, say, text
 from breakeven.observe_document import ObserveDocument, ObservePart
@@ -18,21 +21,39 @@ LONG_ENOUGH = 10.0
 """Latencies of a request that an observation is to last, for its edges to be a tenth."""
 
 
-def compose(evidence: Evidence, language: Language = "en") -> ObserveDocument:
-    """The document of an observation."""
+@dataclass(frozen=True, kw_only=True)
+class Typed:
+    """What was typed to observe, so that what is to be done next says it again."""
+
+    reading: Sequence[str] = ()
+    """How it is read: ``--every``, ``--header``, the server and the matchers of a history."""
+    described: Sequence[str] = ()
+    """The deployment: a file, ``--model``, ``--hardware`` …"""
+
+
+def compose(evidence: Evidence, language: Language = "en", typed: Typed | None = None) -> ObserveDocument:
+    """The document of an observation; ``typed`` is what was said on the command line."""
+    typed = typed or Typed()
     parts = (_batch, _step, _work, _cache, _drafts, _ledgers, _latencies, _told)
     failed = {one.key.partition("warn_")[2] for one in evidence.warnings}
     return ObserveDocument(
         language=language,
         evidence=evidence,
         headline=words.headline_words(evidence, _title(evidence, language), language),
-        basis=words.basis_words(evidence, language),
+        basis=[*words.basis_words(evidence, language), *_version(evidence, typed, language)],
         parts=[part for make in parts if (part := make(evidence, language)).lines or part.rows or part.bars],
         checks=[_check(one, failed, language) for one in evidence.checks],
         warnings=list(dict.fromkeys(words.said_words(one, language) for one in evidence.warnings)),
         missing=[words.said_words(one, language) for one in evidence.missing],
-        next_steps=list(_next(evidence, language)),
+        next_steps=list(_next(evidence, typed, language)),
     )
+
+
+def _version(evidence: Evidence, typed: Typed, language: Language) -> Iterator[str]:
+    """That an engine does not say which version it is, and which one is then taken."""
+    engine = evidence.told.engine
+    if engine in catalog.names("engines") and not evidence.told.version and "--engine-version" not in typed.described:
+        yield say("observed.version_assumed", language, engine=engine_title(engine), version=engine_defaults(engine).version)
 
 
 def _told(evidence: Evidence, language: Language) -> ObservePart:
@@ -186,10 +207,11 @@ def _latencies(evidence: Evidence, language: Language) -> ObservePart:
     )
 
 
-def _next(evidence: Evidence, language: Language) -> Iterator[tuple[str, str]]:
+def _next(evidence: Evidence, typed: Typed, language: Language) -> Iterator[tuple[str, str]]:
     """What would make this surer, then what it is for."""
-    servers = " ".join(one.partition(" ")[0] for one in evidence.target.split(", "))
-    observe = f"breakeven observe {servers if evidence.source == 'live' else '--prometheus URL'}"
+    servers = [one.partition(" ")[0] for one in evidence.target.split(", ")]
+    history = () if "--prometheus" in typed.reading else ("--prometheus", "URL")
+    observe = shlex.join(["breakeven", "observe", *(servers if evidence.source == "live" else history), *typed.described, *typed.reading])
     batch, longest = evidence.figures.get("effective_batch"), evidence.figures.get("e2e_s")
     if batch is None or not batch.value:
         yield say("observed.next_load", language), f"{observe} --for 60s"
@@ -198,4 +220,4 @@ def _next(evidence: Evidence, language: Language) -> Iterator[tuple[str, str]]:
         wanted = int(-(-longest.value * LONG_ENOUGH // 10) * 10)
         yield say("observed.next_longer", language), f"{observe} --for {wanted}s"
     yield say("observed.next_keep", language), f"{observe} --out evidence.json"
-    yield "", "breakeven advise --evidence evidence.json"
+    yield "", shlex.join(["breakeven", "advise", *typed.described, "--evidence", "evidence.json"])

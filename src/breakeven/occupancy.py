@@ -8,7 +8,8 @@ import numpy as np
 
 from breakeven.demand import lumps_of
 from breakeven.draws import MEDIAN
-from breakeven.evaluator import Noise, Setting, prepare
+from breakeven.evaluator import Noise, prepare
+from breakeven.setting import Setting
 from breakeven.spec.deployment import Deployment
 from breakeven.stats import Array
 from breakeven.steady import max_request_rate, occupancy

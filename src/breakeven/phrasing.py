@@ -50,6 +50,13 @@ def model_name(model: Model) -> str:
     return model.hf_ids[0].rpartition("/")[2] if model.hf_ids else model.name
 
 
+def _version(deployment: Deployment, language: str) -> str:
+    """The engine's version; of a running engine that told none it is said that it is assumed."""
+    version = deployment.engine.version
+    assumed = deployment.observed is not None and deployment.provenance.get("engine.version") == "assumed"
+    return say("report.version_assumed", language, version=version) if assumed else version
+
+
 def headline(deployment: Deployment, language: str) -> str:
     """Model, weights, devices, engine and parallelism."""
     engine, hardware = deployment.engine, deployment.hardware
@@ -62,7 +69,7 @@ def headline(deployment: Deployment, language: str) -> str:
             count=hardware.count,
             device=hardware.device.title,
             engine=engine_title(engine.name),
-            version=engine.version,
+            version=_version(deployment, language),
         )
     ]
     if engine.tensor_parallel_size > 1:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final, Literal
 
 from msgspec import Struct
@@ -62,3 +63,9 @@ class ProbeDocument(Struct, frozen=True, kw_only=True):
     """Its folder, for ``--catalog``."""
     name: str | None
     """Its name, for ``--hardware``."""
+
+
+def counting(figures: Sequence[ProbeFigure]) -> list[ProbeFigure]:
+    """The figures that count, in their order: of each product the fastest size. They are shown, taken into an entry, and warned of."""
+    best = {one.format: one for one in sorted(figures, key=lambda one: one.best) if one.quantity == "product"}
+    return [one for one in figures if one.quantity != "product" or one is best[one.format]]

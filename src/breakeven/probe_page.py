@@ -7,9 +7,9 @@ from shlex import quote
 
 from rich.console import RenderableType
 
-from breakeven.canvas import DIM, folded, glued, grid, indented, rule
+from breakeven.canvas import DIM, Command, glued, grid, indented, rule
 from breakeven.messages import say
-from breakeven.probe_document import ProbeDocument, ProbeFigure
+from breakeven.probe_document import ProbeDocument, ProbeFigure, counting
 from breakeven.units import bytes_text, flop_text, percent_text, significant
 
 COLUMNS = (28, 14, 14, 14, 8, None)
@@ -25,7 +25,7 @@ def blocks(document: ProbeDocument, verbose: bool) -> Iterator[RenderableType]:
     yield glued(_machine(document), style=DIM)
     yield rule()
     yield _line([say(f"probe.head_{name}", language) for name in ("rate", "size", "best", "median", "spread", "share")], DIM)
-    for one in _shown(document.figures, verbose):
+    for one in document.figures if verbose else counting(document.figures):
         yield _line(_cells(one, document), "")
     yield glued("")
     yield from (glued(warning) for warning in document.warnings)
@@ -46,12 +46,6 @@ def _line(cells: Sequence[str], style: str) -> RenderableType:
     return table
 
 
-def _shown(figures: list[ProbeFigure], verbose: bool) -> list[ProbeFigure]:
-    """All with -v; else of each product the fastest size."""
-    best = {one.format: one for one in sorted(figures, key=lambda one: one.best) if one.quantity == "product"}
-    return [one for one in figures if verbose or one.quantity != "product" or one is best[one.format]]
-
-
 def _cells(one: ProbeFigure, document: ProbeDocument) -> list[str]:
     language = document.language
     counts = one.quantity == "product"
@@ -67,7 +61,7 @@ def _entry(document: ProbeDocument, verbose: bool) -> Iterator[RenderableType]:
     if document.written is not None:
         command = f"breakeven advise --model … --catalog {quote(document.folder or '.')} --hardware {quote(document.name or '')}"
         yield glued(say("probe.written", language, path=document.written))
-        yield indented(glued(folded(command, WIDTH), style=DIM))
+        yield indented(Command(command, DIM, WIDTH))
     elif document.compared_with is None:
         yield glued(say("probe.to_write", language))
     if verbose:

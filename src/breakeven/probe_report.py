@@ -7,7 +7,7 @@ from pathlib import Path
 
 from breakeven.compose import Language, figure, sure
 from breakeven.messages import say
-from breakeven.probe_document import ProbeDocument, ProbeFigure, ProbeMachine
+from breakeven.probe_document import ProbeDocument, ProbeFigure, ProbeMachine, counting
 from breakeven.probing.entry import entry
 from breakeven.probing.probe import BUSY, Figure, Probed
 from breakeven.spec.hardware import Device
@@ -78,7 +78,7 @@ def _warnings(probed: Probed, figures: list[ProbeFigure], device: Device | None,
         yield say("probe.busy", language, load=machine.load[0], cores=machine.cores)
     if probed.cached:
         yield say("probe.cached", language, cache=probed.backend.cache_bytes)
-    unsteady = max(figures, key=lambda one: one.spread)
+    unsteady = max(counting(figures), key=lambda one: one.spread)
     if unsteady.spread > UNSTEADY:
         yield say("probe.unsteady", language, spread=unsteady.spread)
     above = [one for one in figures if one.share is not None and one.share > IMPOSSIBLE]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from breakeven.advice import BatchOverTime, Best, Interval, OperatingPoint, PrefillPool
@@ -10,6 +12,7 @@ from breakeven.efficiencies import is_eager, level, shipped_rows
 from breakeven.evaluator import Point
 from breakeven.judge import interval
 from breakeven.ledger.bandwidth import amortised_bytes_per_token
+from breakeven.ledger.step import passes_of, step_time
 from breakeven.levers.speculation import with_owner
 from breakeven.messages import Message
 from breakeven.occupancy import occupancy_of
@@ -20,6 +23,8 @@ from breakeven.statement import limited_by, read_bytes
 from breakeven.stats import Array
 
 OPEN_TTFT_FACTOR = 1.8
+WORTH_A_WORD = 1.1
+"""Passes of a step from which gaps between busy slots are told."""
 """Least half-width of an open loop's TTFT, until a simulation answers it."""
 
 
@@ -147,7 +152,7 @@ def warnings(d: Deployment, p: Point) -> tuple[Message, ...]:
     found += _of_the_windows(p)
     if is_eager(d.engine):
         found.append(Message("judge.warn_eager", {}))
-    found += _of_the_device(d)
+    found += [*_of_the_device(d), *_of_the_slots(d, p)]
     if d.model.confidence != "high":
         found.append(Message(f"judge.warn_model_{d.model.confidence}", {"model": d.model.name}))
     if d.slo.tails:
@@ -182,6 +187,16 @@ def _of_the_windows(p: Point) -> list[Message]:
     if p.e2e_s is not None and float(np.median(p.e2e_s)) > window:
         found.append(Message("judge.warn_windows_short", {"stay": float(np.median(p.e2e_s)), "window": window}))
     return found
+
+
+def _of_the_slots(d: Deployment, p: Point) -> list[Message]:
+    """Where busy slots have gaps between them, and a step reads the weights once for each stretch of neighbours."""
+    batch = float(np.median(p.batch))
+    passes = float(np.median(passes_of(p.cost, batch)))
+    if not p.fits or passes < WORTH_A_WORD:
+        return []
+    times = float(np.median(step_time(p.cost, batch) / step_time(replace(p.cost, slots=0, widths=p.cost.one_pass), batch)))
+    return [Message("judge.warn_slots_apart", {"slots": p.cost.slots, "batch": batch, "passes": passes, "times": times})]
 
 
 def _wire_warnings(d: Deployment, p: Point) -> tuple[Message, ...]:

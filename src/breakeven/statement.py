@@ -10,7 +10,16 @@ from breakeven.errors import InputError
 from breakeven.evaluator import Point
 from breakeven.kernels import matmul_rate
 from breakeven.ledger import bandwidth, compute, memory, wire
-from breakeven.ledger.step import attention_flop, expert_coverage, expert_rows, in_a_stage, on_a_rank, parts, roofline_floor_s
+from breakeven.ledger.step import (
+    attention_flop,
+    expert_coverage,
+    expert_rows,
+    in_a_stage,
+    on_a_rank,
+    parts,
+    passes_of,
+    roofline_floor_s,
+)
 from breakeven.spec.deployment import Deployment
 from breakeven.stats import Array
 
@@ -53,8 +62,8 @@ def kv_read_bytes(p: Point) -> Array | float:
 
 
 def read_bytes(p: Point) -> tuple[Array | float, Array | float]:
-    """Weight bytes and cache bytes one device reads in a step."""
-    return p.shard.dense_bytes + p.shard.expert_bytes * covered(p), kv_read_bytes(p)
+    """Weight bytes and cache bytes one device reads in a step, the weights once a pass."""
+    return (p.shard.dense_bytes + p.shard.expert_bytes * covered(p)) * passes_of(p.cost, p.batch), kv_read_bytes(p)
 
 
 def step_flop(p: Point) -> tuple[Array | float, Array | float]:

@@ -24,6 +24,8 @@ SPREADS = 6.0
 WIDE = 32
 """Points from which it pays to sum over states a block at a time."""
 FAST_STEPS = 8
+SETTLED = 1e-12
+"""Of the batch, the last step of the fast form after which another would move nothing but its last digits."""
 CLOSED_STEPS = 16
 IDLE = 1e-9
 """The mean batch of one client that asks for one token: nothing is ever decoded, and batches are compared by their ratios."""
@@ -295,7 +297,9 @@ def fast_open_loop(
         moved = b - before
         slope = np.divide(value - value_before, moved, out=np.zeros_like(b), where=np.abs(moved) > 1e-12)
         before, value_before = b, value
-        b = np.clip(b + (value - b) / (1 - np.clip(slope, 0.0, 0.98)), 0.0, cap)
+        b = np.minimum(np.maximum(b + (value - b) / (1 - np.minimum(np.maximum(slope, 0.0), 0.98)), 0.0), cap)
+        if np.all(np.abs(moved) <= SETTLED * b):
+            break
     b = np.minimum(b + held_back(share, lumps) * (1 - b / cap), cap)
     busy = np.minimum(served / limit, 1 - 1e-9)
     wait = places_wait(busy, cap, step(cap) * output / (tau * (1 - share))) * waiting_excess(share, lumps)

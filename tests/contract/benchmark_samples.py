@@ -238,6 +238,38 @@ EVIDENCE: dict[str, Any] = {
 }
 
 
+def sql_of(records: list[dict[str, Any]]) -> str:
+    """As llama-bench prints it: every value in quotes, and a quote within one as it is."""
+    names = list(records[0])
+    table = ",\n".join(f"  {name} TEXT" for name in names)
+    rows = (", ".join(f"'{record[name]}'" for name in names) for record in records)
+    return f"CREATE TABLE IF NOT EXISTS llama_bench (\n{table}\n);\n\n" + "".join(
+        f"INSERT INTO llama_bench ({', '.join(names)}) VALUES ({row});\n" for row in rows
+    )
+
+
+def response(predicted: int, ms: float, **more: Any) -> dict[str, Any]:
+    """What llama.cpp's server answers, with the timings of the request."""
+    timings = {"cache_n": 0, "prompt_n": 64, "prompt_ms": 120.0, "predicted_n": predicted, "predicted_ms": ms}
+    return {"model": "/models/Llama-3.1-8B-Q8_0.gguf", "system_fingerprint": "b6123-1a2b3c", "content": "…", "timings": timings, **more}
+
+
+def raw_request(start: int, tokens: int, *, usage: bool = True) -> dict[str, Any]:
+    """A streamed request of genai-perf's raw export: 100 ms to the first token, 20 ms from one to the next."""
+    times = [start + 100_000_000 + 20_000_000 * at for at in range(tokens)]
+    chunks = [{"choices": [{"delta": {"content": "x"}}]} for _ in times]
+    last = [{"choices": [], "usage": {"prompt_tokens": 512, "completion_tokens": tokens}}] if usage else []
+    outputs = [{"response": f"data: {json.dumps(one)}\n\n"} for one in (*chunks, *last)] + [{"response": "data: [DONE]\n\n"}]
+    stamps = [*times, *[times[-1] + 1_000_000] * (len(outputs) - len(times))]
+    payload = {"payload": json.dumps({"model": MODEL, "stream": True})}
+    return {"timestamp": start, "request_inputs": payload, "response_timestamps": stamps, "response_outputs": outputs}
+
+
+def raw_export(*requests: dict[str, Any], streams: int = 2) -> dict[str, Any]:
+    run = {"experiment": {"mode": "concurrency", "value": streams}, "requests": list(requests), "window_boundaries": []}
+    return {"service_kind": "openai", "endpoint": "v1/chat/completions", "experiments": [run], "version": "1.2.3"}
+
+
 @dataclass(frozen=True)
 class Sample:
     text: str
@@ -275,8 +307,13 @@ SAMPLES = {
     "llama_bench": Sample(json.dumps(LLAMA_BENCH), "llama_bench", 5, 1, 0.015625),
     "llama_bench lines": Sample(lines(*LLAMA_BENCH), "llama_bench", 5, 1, 0.015625),
     "llama_bench csv": Sample(csv_of(LLAMA_BENCH), "llama_bench", 5, 1, 0.015625),
+    "llama_bench sql": Sample(sql_of(LLAMA_BENCH), "llama_bench", 5, 1, 0.015625),
     "llama_bench table": Sample(LLAMA_BENCH_MARKDOWN, "llama_bench", 2, 1, 0.015625),
     "llama_batched_bench": Sample(lines(*BATCHED), "llama_batched_bench", 3, 1, 2.56 / 128),
     "llama_batched_bench table": Sample(BATCHED_MARKDOWN, "llama_batched_bench", 2, 1, 2.56 / 128),
+    "llama_timings": Sample(lines(*(response(101, 2000.0, concurrency=4) for _ in range(8))), "llama_timings", 1, 4, 0.02),
+    "genai_perf_raw": Sample(
+        json.dumps(raw_export(*(raw_request(at // 2 * 740_000_000, 33) for at in range(8)))), "genai_perf_raw", 1, 2, 0.02
+    ),
     "evidence": Sample(json.dumps(EVIDENCE), "evidence", 1, 15.9, 0.0325),
 }  # fmt: skip

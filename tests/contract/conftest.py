@@ -1,4 +1,4 @@
-"""An advice made by hand: every verdict, every kind of gap, numbers that cannot be mistaken for one another."""
+"""The language of a test, and an advice made by hand: every verdict, every kind of gap, numbers that cannot be mistaken for one another."""
 
 from __future__ import annotations
 
@@ -181,6 +181,15 @@ def ledgers() -> Ledgers:
         interconnect=InterconnectLedger(bytes_per_step=8.2e7, share_of_step=0.083),
         step_parts_s={"dense": 0.0131, "experts": 0.0, "attention": 0.0021, "communication": 0.0015, "fixed": 0.0011, "speculation": 0.0},
     )
+
+
+@pytest.fixture
+def english(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the machine's own language and terminal are: English, on 100 columns."""
+    for name in ("LC_ALL", "LC_MESSAGES", "LANG"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("BREAKEVEN_LANG", "en")
+    monkeypatch.setenv("COLUMNS", "100")
 
 
 @pytest.fixture(scope="session")

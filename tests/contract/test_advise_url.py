@@ -103,3 +103,31 @@ def test_what_does_not_go_together_is_said(arguments: list[str], said: str, caps
 def test_a_server_that_is_not_there_is_said_with_its_own_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["advise", "--url", "http://127.0.0.1:9", "--for", "2s", *MACHINE]) == 3
     assert "127.0.0.1:9" in capsys.readouterr().err
+
+
+def test_replicas_and_an_exporter_of_devices_are_observed_together(engine: Stub, shared: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    devices = Stub(page=(Path(__file__).parent / "pages/dcgm/4.txt").read_text(), seconds=30.0)
+    second = Stub(page=engine.page, seconds=30.0, answers=engine.answers)
+    with serving(engine), serving(second), serving(devices):
+        addresses = [word for stub in (engine, second, devices) for word in ("--url", stub.url)]
+        assert run(["advise", *addresses, "--for", "3s", "--json", "--draws", "16", "--hardware", "h100-sxm:2", "-dp", "2"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert all(stub.url in document["observed"]["target"] for stub in (engine, second, devices))
+    assert document["deployment"]["workload"]["request_rate"] == pytest.approx(2 * 116 / 30.0, rel=0.1)
+    assert document["deployment"]["workload"]["input_tokens"] == pytest.approx(30264 / 116, rel=0.01)
+    assert all(stub.asked for stub in (engine, second, devices))
+
+
+def test_one_address_twice_is_a_mistake(engine: Stub, capsys: pytest.CaptureFixture[str]) -> None:
+    with serving(engine):
+        assert run(["advise", "--url", engine.url, "--url", engine.url, *MACHINE]) == 2
+    assert "named twice" in capsys.readouterr().err
+
+
+def test_a_version_that_the_engine_does_not_tell_stands_as_assumed_in_the_header(engine: Stub, capsys: pytest.CaptureFixture[str]) -> None:
+    for answers, said in ((engine.answers, "vLLM 0.32.0"), ({"/v1/models": engine.answers["/v1/models"]}, "assumed: it tells none")):
+        engine.answers = answers
+        with serving(engine):
+            assert run(["advise", "--url", engine.url, "--for", "2s", *MACHINE]) == 0
+        head = " ".join(capsys.readouterr().out.splitlines()[:2])
+        assert said in head and ("assumed" in head) is ("assumed" in said)

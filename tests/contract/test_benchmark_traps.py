@@ -15,7 +15,7 @@ from breakeven import api
 from breakeven.errors import InputError
 from breakeven.measured.benchmark import Loop, Outcome
 from breakeven.measured.benchmark_files import read_benchmark
-from breakeven.measured.benchmarks.llama_bench import weight_format
+from breakeven.measured.ggml_names import weight_format
 from breakeven.measured.step_forms import Reading
 from breakeven.measured.steps import Stated
 from breakeven.messages import text
@@ -293,6 +293,9 @@ def test_a_version_that_no_file_tells_is_not_made_up(tmp_path: Path) -> None:
     (tmp_path / "f").write_text(json.dumps(VLLM))
     found = api.calibrate(tmp_path / "f", hardware="l40s")
     assert {entry.version for entry in found.document.deployments} == {"main"}
+    assert [note.key for _, note in found.notes] == ["calibrate.version_untold"]
+    told = api.calibrate(tmp_path / "f", hardware="l40s", engine="vllm 0.11.0")
+    assert "calibrate.version_untold" not in [note.key for _, note in told.notes]
 
 
 def test_a_backtest_answers_the_runs_of_a_benchmark_and_says_why_not(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from breakeven.measured.step_forms import Reading
 from breakeven.messages import text
 
 EACH = pytest.mark.parametrize("sample", SAMPLES.values(), ids=SAMPLES.keys())
-BAD: list[Any] = [None, "", "inf", "NaN", -1, 0, 1e308, True, [], {}, [1], {"a": 1}, "x" * 300, "\x1b[31m"]
+BAD: list[Any] = [None, "", "inf", "NaN", -1, 0, 1e308, 10**400, "1e400", True, [], {}, [1], {"a": 1}, "x" * 300, "\x1b[31m"]
 
 
 def read(folder: Path, content: str | bytes) -> tuple[Outcome, ...]:
@@ -99,6 +99,7 @@ def with_value(record: Any, path: tuple[Any, ...], value: Any) -> Any:
 
 
 JSON = {name: json.loads(sample.text) for name, sample in SAMPLES.items() if sample.text.lstrip()[0] in "{[" and "\n{" not in sample.text}
+JSON |= {name: json.loads(SAMPLES[name].text.splitlines()[0]) for name in ("llama_timings", "sglang_bench", "aiperf requests")}
 
 
 @settings(max_examples=150, deadline=None)

@@ -91,7 +91,7 @@ class TestAsking:
     def test_the_default_grid_ends_where_the_engine_does(self, capsys: pytest.CaptureFixture[str], stub: Stub, folder: Path) -> None:
         stub.engine.slots, stub.engine.length = 4, 512
         _, _, err = ran(capsys, stub, folder)
-        assert "5 points" in err, "1, 2 and 4 streams at 128 tokens; prompts of 16 and 256 tokens"
+        assert "6 points" in err, "1, 2, 3 and 4 streams at 128 tokens; prompts of 16 and 256 tokens"
 
     def test_a_device_whose_memory_is_its_machine_s_is_taken_with_what_is_said_of_it(
         self, capsys: pytest.CaptureFixture[str], stub: Stub, folder: Path
@@ -182,12 +182,20 @@ class TestOnAServer:
         assert "--concurrency-grid 1,2 --context-grid 64 --requests 2" in read.made.command
         assert [curve.version for curve in read.curves] == ["b6100"]
 
+    @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device here that is always full")
+    def test_what_cannot_be_kept_is_shown_all_the_same(self, capsys: pytest.CaptureFixture[str], stub: Stub, folder: Path) -> None:
+        grid = ("--concurrency-grid", "1,2", "--context-grid", "64", "--requests", "2", "--out", "/dev/full")
+        code, out, err = ran(capsys, stub, folder, "--allow-load", *grid)
+        assert code == 2 and "Load sent to" in out and "cannot be written" in err
+
     def test_a_version_that_the_engine_does_not_tell_is_none_and_lets_nothing_expire(
         self, capsys: pytest.CaptureFixture[str], stub: Stub, folder: Path, tmp_path: Path
     ) -> None:
         stub.engine.build = "b0-unknown"
         path = tmp_path / "made.toml"
-        ran(capsys, stub, folder, "--allow-load", "--concurrency-grid", "1,2", "--context-grid", "64", "--requests", "2", "--out", path)
+        grid = ("--concurrency-grid", "1,2", "--context-grid", "64", "--requests", "2")
+        shown = ran(capsys, stub, folder, "--allow-load", *grid, "--out", path)[1]
+        assert "does not say its version" in " ".join(shown.split()) and "of no version" in " ".join(shown.split())
         read = read_calibration(path)
         assert read.sent is not None and (read.sent.version, [curve.version for curve in read.curves]) == ("", ["main"])
         flags = {
@@ -258,7 +266,7 @@ class TestOnAServer:
 
 def predicted(path: Path, folder: Path, b: float, c: float) -> float:
     flags = {"model": "llama-3.2-1b", "hardware": "tested", "engine": "llamacpp", "engine_version": "b6100", "calibration": str(path)}
-    d, _ = api.load(flags={**flags, "batch": str(b), "context": str(c), "max_num_seqs": "8"}, catalog_dirs=(folder,))
+    d, _ = api.load(flags={**flags, "batch": str(b), "context": str(c), "max_num_seqs": "8", "kv_unified": "true"}, catalog_dirs=(folder,))
     return float(api.evaluate(d).tpot_s)
 
 

@@ -16,13 +16,13 @@ from breakeven.efficiencies import prior_values
 from breakeven.errors import InputError
 from breakeven.messages import text
 from breakeven.origin.calibration_file import parse_calibration, read_calibration
-from breakeven.spec.calibration_file import CALIBRATION_SCHEMA, CalibrationFile, Curve, FileRead, Made, Measured, Parameter
+from breakeven.spec.calibration_file import CALIBRATION_SCHEMA, CalibrationFile, Curve, FileRead, Made, MeasuredDeployment, Parameter
 
 MADE = Made(command="breakeven calibrate bench.csv", date="2026-11-30", breakeven="0.1.0", rows=12, groups=1, left_out={"steps.flagged": 3})
 CURVE = Curve(
     model="llama-3.1-8b", device="h100-sxm", engine="vllm", version="0.11", context_tokens=1000.0, rows=(1.0, 8.0), step_s=(7e-3, 9e-3)
 )
-OWN = Measured(model="llama-3.1-8b", device="h100-sxm", family="hopper", engine="vllm", version="0.11", rows=12)
+OWN = MeasuredDeployment(model="llama-3.1-8b", device="h100-sxm", family="hopper", engine="vllm", version="0.11", rows=12)
 LAYER = Parameter(value=4e-5, low=3e-5, high=5e-5, prior=5.5e-5, rows=12, determined=True)
 WHOLE = CalibrationFile(
     made=MADE,
@@ -85,8 +85,7 @@ def test_the_order_in_which_things_were_found_does_not_show() -> None:
         ("value = 4e-05", "value = -4e-05", "calibration_negative"),
         ("value = 4e-05", 'value = "fast"', "not_a_number"),
         ("rows = [1.0, 8.0]", "rows = [1.0, 8.0, 16.0]", "calibration_curve_lengths"),
-        ("step_s = [0.007, 0.009]", "step_s = [0.009, 0.007]", "calibration_curve_falls"),
-        ("rows = [1.0, 8.0]", "rows = [8.0, 1.0]", "calibration_curve_falls"),
+        ("rows = [1.0, 8.0]", "rows = [8.0, 1.0]", "calibration_curve_widths"),
         ("rows = [1.0, 8.0]", "rows = []", "not_numbers"),
         ("[made]", "[made]\nauthor = 'me'", "unknown_key"),
         ("[residual.few]", "[residual.some]", "unknown_key"),

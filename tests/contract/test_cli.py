@@ -33,13 +33,7 @@ def program(*arguments: str, **environment: str) -> subprocess.CompletedProcess[
     return subprocess.run(command, capture_output=True, check=False, env={**os.environ, **environment})
 
 
-@pytest.fixture(autouse=True)
-def english(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("LC_ALL", "LC_MESSAGES", "LANG"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("BREAKEVEN_LANG", "en")
-    monkeypatch.setenv("COLUMNS", "100")
-
+pytestmark = pytest.mark.usefixtures("english")
 
 BAD = {
     "no model": ["advise", "--hardware", "h100-sxm", "--input", "10", "--output", "10", "--rate", "1"],

@@ -132,7 +132,7 @@ def test_slow_bytes_do_not_hold_it_beyond_its_time() -> None:
 
 def test_a_name_that_is_never_resolved_does_not_hold_it_beyond_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: time.sleep(0.5) or [])
-    assert "no whole answer within 100 ms" in said(lambda: get(Endpoint(url="http://slow.invalid", timeout_s=0.1)), UnreachableError)
+    assert "no connection within 100 ms" in said(lambda: get(Endpoint(url="http://slow.invalid", timeout_s=0.1)), UnreachableError)
 
 
 def test_an_endless_body_ends_at_the_limit() -> None:

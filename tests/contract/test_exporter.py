@@ -140,7 +140,7 @@ class TestTheServer:
         assert raised.value.message.key == "error.export_place"
 
     def test_shows_one_page_and_no_other(self) -> None:
-        with server.Serving("127.0.0.1", 0, lambda: b"breakeven_up 1\n") as serving:
+        with server.PageServer("127.0.0.1", 0, lambda: b"breakeven_up 1\n") as serving:
             status, headers, body = fetched(serving.port)
             assert (status, body, headers["Content-Type"]) == (200, b"breakeven_up 1\n", server.TYPE)
             assert headers["Server"] == "breakeven"
@@ -154,12 +154,12 @@ class TestTheServer:
         assert host == "127.0.0.1"
 
     def test_says_that_a_port_is_taken(self) -> None:
-        with server.Serving("127.0.0.1", 0, bytes) as serving, pytest.raises(InputError) as raised:
-            server.Serving("127.0.0.1", serving.port, bytes)
+        with server.PageServer("127.0.0.1", 0, bytes) as serving, pytest.raises(InputError) as raised:
+            server.PageServer("127.0.0.1", serving.port, bytes)
         assert raised.value.message.key == "error.export_bind"
 
     def test_answers_others_while_many_clients_dawdle(self) -> None:
-        with server.Serving("127.0.0.1", 0, lambda: b"x\n") as serving:
+        with server.PageServer("127.0.0.1", 0, lambda: b"x\n") as serving:
             idle = [socket.create_connection(("127.0.0.1", serving.port)) for _ in range(server.MOST_AT_ONCE - 1)]
             assert fetched(serving.port)[0] == 200
             for one in idle:
@@ -225,7 +225,7 @@ class TestTheLoop:
         exporter = Exporter(looped(lambda heard: evidence(mbu=0.5), advise=advise, advise_every_s=3600.0))
         for _ in range(5):
             exporter.once()
-        with server.Serving("127.0.0.1", 0, exporter.page) as serving:
+        with server.PageServer("127.0.0.1", 0, exporter.page) as serving:
             for _ in range(20):
                 fetched(serving.port)
         assert len(asked) == 1
@@ -249,7 +249,7 @@ class TestTheLoop:
         stop.set()
         thread.join(5)
         assert not thread.is_alive()
-        with server.Serving("127.0.0.1", port, bytes):
+        with server.PageServer("127.0.0.1", port, bytes):
             pass
 
     def test_ctrl_c_is_its_clean_end(self, capsys: pytest.CaptureFixture[str]) -> None:
@@ -312,8 +312,8 @@ class TestTheDashboard:
 
 
 def test_no_secret_comes_onto_the_page() -> None:
-    from breakeven import live
+    from breakeven.use_cases import observe
 
-    targets = live.targets_of([f"http://ann:{SECRET}@127.0.0.1:9/metrics?key={SECRET}"], headers={"Authorization": SECRET})
+    targets = observe.targets_of([f"http://ann:{SECRET}@127.0.0.1:9/metrics?key={SECRET}"], headers={"Authorization": SECRET})
     state = State(up={one.source: True for one in targets}, evidence=replace(evidence(mbu=0.5), target=targets[0].source))
     assert SECRET not in exposition(state).decode()

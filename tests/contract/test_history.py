@@ -8,7 +8,7 @@ from prometheus_stub import Kept, Stub, engine, serving
 
 from breakeven.endpoint import Endpoint
 from breakeven.observation import history
-from breakeven.observation.history import Asked
+from breakeven.observation.history import HistoryQuery
 from breakeven.observation.prometheus import Server
 from breakeven.observation.timeline import Series, Timeline
 
@@ -18,7 +18,7 @@ DAY = 86_400.0
 
 def read(stub: Stub, match: str = '{job="vllm"}', start: float = BASE, end: float = BASE + DAY, step: float | None = None) -> Timeline:
     with serving(stub):
-        return history.read(Server(endpoint=Endpoint(url=stub.url)), Asked(match=match, start_s=start, end_s=end, step_s=step))
+        return history.read(Server(endpoint=Endpoint(url=stub.url)), HistoryQuery(match=match, start_s=start, end_s=end, step_s=step))
 
 
 def one(timeline: Timeline, quantity: str, **told: str) -> Series:
@@ -206,7 +206,7 @@ def test_the_header_is_sent_with_every_query() -> None:
     stub = Stub(at())
     with serving(stub):
         server = Server(endpoint=Endpoint(url=stub.url, headers={"Authorization": "Bearer s3cret"}))
-        history.read(server, Asked(match="{}", start_s=BASE, end_s=BASE + DAY))
+        history.read(server, HistoryQuery(match="{}", start_s=BASE, end_s=BASE + DAY))
     assert {headers.get("Authorization") for headers in stub.headers} == {"Bearer s3cret"}
 
 
@@ -214,7 +214,7 @@ def test_the_header_is_sent_with_every_query() -> None:
 def test_the_address_may_be_that_of_a_page_of_the_server(tail: str) -> None:
     stub = Stub(at())
     with serving(stub):
-        timeline = history.read(Server(endpoint=Endpoint(url=stub.url + tail)), Asked(match="{}", start_s=BASE, end_s=BASE + DAY))
+        timeline = history.read(Server(endpoint=Endpoint(url=stub.url + tail)), HistoryQuery(match="{}", start_s=BASE, end_s=BASE + DAY))
     assert timeline.readings == 5760
 
 
@@ -255,7 +255,7 @@ def test_a_model_is_picked_by_its_name() -> None:
     stub = Stub([*at(model="a-1"), *at(instance="b:1", model='b"x')])
     for model, source in (("a-1", "10.0.0.1:8000"), ('b"x', "b:1")):
         with serving(stub):
-            asked = Asked(match="{}", start_s=BASE, end_s=BASE + DAY, model=model)
+            asked = HistoryQuery(match="{}", start_s=BASE, end_s=BASE + DAY, model=model)
             timeline = history.read(Server(endpoint=Endpoint(url=stub.url)), asked)
         assert {s.source for s in timeline.series} == {source}
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from prometheus_stub import Kept, Stub, engine, serving
 
-from breakeven import api, live
-from breakeven.observation.history import Asked
+from breakeven import api
+from breakeven.observation.history import HistoryQuery
 from breakeven.origin.arrival_rates import arrival_rates, arrival_rates_of_windows, windows_of
 from breakeven.spec.evidence import Evidence, Windowed
 
@@ -50,7 +50,7 @@ def day(**told: Any) -> list[Kept]:
 
 def observed(kept: list[Kept], start: float = BASE, end: float = BASE + DAY) -> Evidence:
     with serving(Stub(kept)) as stub:
-        return live.observe_history(stub.url, Asked(match="{}", start_s=start, end_s=end))
+        return api.observe_history(stub.url, HistoryQuery(match="{}", start_s=start, end_s=end))
 
 
 def test_windows_of_a_day_hold_its_requests_and_tokens() -> None:

@@ -13,7 +13,7 @@ from breakeven.endpoint import Endpoint
 from breakeven.errors import BreakevenError, InputError, UnreachableError
 from breakeven.messages import text
 from breakeven.observation import history
-from breakeven.observation.history import Asked
+from breakeven.observation.history import HistoryQuery
 from breakeven.observation.prometheus import Server
 
 BASE = 1_789_948_800.0
@@ -26,7 +26,7 @@ def read(stub: Stub, match: str = "{}", end: float = BASE + HOUR, step: float | 
     with serving(stub):
         url = stub.url.replace("http://", f"http://ann:{SECRET}@") + f"?key={SECRET}"
         server = Server(endpoint=Endpoint(url=url, headers={"X-Scope": SECRET}))
-        history.read(server, Asked(match=match, start_s=BASE, end_s=end, step_s=step))
+        history.read(server, HistoryQuery(match=match, start_s=BASE, end_s=end, step_s=step))
 
 
 def fails(stub: Stub, **asked: object) -> BreakevenError:
@@ -166,13 +166,13 @@ def test_interval_and_times_of_scrapes_are_not_needed() -> None:
     quiet = stub(("query", lambda: refused("not supported")))
     quiet.no_stamps = True
     with serving(quiet):
-        timeline = history.read(Server(endpoint=Endpoint(url=quiet.url)), Asked(match="{}", start_s=BASE, end_s=BASE + HOUR))
+        timeline = history.read(Server(endpoint=Endpoint(url=quiet.url)), HistoryQuery(match="{}", start_s=BASE, end_s=BASE + HOUR))
     assert timeline.readings == 240 and isinstance(timeline.every_s, float)
 
 
 def test_nothing_listens() -> None:
     with pytest.raises(UnreachableError):
-        history.read(Server(endpoint=Endpoint(url="http://127.0.0.1:9")), Asked(match="{}", start_s=BASE, end_s=BASE + HOUR))
+        history.read(Server(endpoint=Endpoint(url="http://127.0.0.1:9")), HistoryQuery(match="{}", start_s=BASE, end_s=BASE + HOUR))
 
 
 def test_input_errors_exit_2() -> None:

@@ -23,7 +23,7 @@ from breakeven import api, cli
 from breakeven.errors import InputError
 from breakeven.messages import LANGUAGES, text
 from breakeven.origin import hub
-from breakeven.origin.hub_fault import Asked, fault_line
+from breakeven.origin.hub_fault import HubRequest, fault_line
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 WORKLOAD = ["--hardware", "h100-sxm", "--batch", "1", "--context", "100", "--draws", "16"]
@@ -314,7 +314,7 @@ def test_a_name_that_no_hub_could_have_is_not_asked_for(name: str, model: Server
     ],
 )
 def test_faults_of_the_disk_and_of_the_way_have_their_own_line(fault: OSError, key: str, language: str) -> None:
-    asked = Asked(repository="some/model", revision=None, endpoint="https://hub.example", cache="/there/hub")
+    asked = HubRequest(repository="some/model", revision=None, endpoint="https://hub.example", cache="/there/hub")
     line = fault_line(fault, asked, "config.json")
     assert line.message.key == f"error.{key}" and "\n" not in text(line.message, language)
 

@@ -10,16 +10,18 @@ from threading import enumerate as enumerate_threads
 from urllib.parse import urlsplit
 
 import pytest
-from composed_pages import Counting, sglang, vllm
+from composed_pages import Counting, vllm
 from hostile_server import endless, free_port, in_turn, serving, slowly, status, whole
+from typed_observe import run
 
-from breakeven import cli
 from breakeven.errors import BreakevenError, InputError, UnreachableError
 from breakeven.messages import LANGUAGES, text
 from breakeven.observation import scrape, window
 from breakeven.observation.record import Record
 from breakeven.observation.scrape import Missed, Read
 from breakeven.observation.timeline import Series, Timeline
+
+pytestmark = pytest.mark.usefixtures("english")
 
 EVERY_S = 0.05
 
@@ -58,20 +60,6 @@ def error_of(*urls: str, **options: float) -> str:
     lines = [text(caught.value.message, language) for language in LANGUAGES]
     assert all(line and "\n" not in line for line in lines)
     return lines[0]
-
-
-def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
-    code = cli.run(["observe", *arguments])
-    captured = capsys.readouterr()
-    return code, captured.out, captured.err
-
-
-@pytest.fixture(autouse=True)
-def english(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("LC_ALL", "LC_MESSAGES", "LANG"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("BREAKEVEN_LANG", "en")
-    monkeypatch.setenv("COLUMNS", "100")
 
 
 def test_readings_become_series_dated_at_the_middle_of_their_request() -> None:
@@ -199,13 +187,6 @@ def test_the_first_failure_of_all_is_one_line_and_ends_it() -> None:
         thread.join(10.0)
         assert not thread.is_alive(), "nothing is asked on"
     assert time.monotonic() - began < 20.0
-
-
-def test_two_replicas_of_different_engines_are_not_added_up() -> None:
-    with serving({"/metrics": Counting()}) as one, serving({"/metrics": whole(sglang(5))}) as two:
-        timeline = read(one.url, two.url)
-    assert {one.source for one in timeline.series} in ({one.url}, {two.url})
-    assert any("observe one engine at a time" in note for note in notes(timeline))
 
 
 def test_a_replica_is_named_once() -> None:

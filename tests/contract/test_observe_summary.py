@@ -106,7 +106,7 @@ class TestRecordedPages:
         assert "step_s" not in found.figures
 
     @pytest.mark.parametrize("names", [VLLM, LLAMA, ("vllm_metrics_idle.txt", "vllm_metrics_spec_after_ngram_k3.txt")])
-    @pytest.mark.parametrize("width", [80, 100])
+    @pytest.mark.parametrize("width", [40, 59, 80, 100])
     def test_the_page_keeps_its_width_in_both_languages(self, shared: Path, names: tuple[str, ...], width: int) -> None:
         from rich.cells import cell_len
 

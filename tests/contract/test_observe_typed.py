@@ -11,26 +11,15 @@ from pathlib import Path
 import pytest
 from composed_pages import Counting
 from hostile_server import Server, free_port, in_turn, serving, status, whole
+from typed_observe import run
 
-from breakeven import cli, endpoint
+from breakeven import endpoint
 from breakeven.observation import scrape
+
+pytestmark = pytest.mark.usefixtures("english")
 
 USER, SECRET = "ann-of-nowhere", "s3cr3t-of-nobody"
 HIDDEN = "|".join((USER, SECRET, base64.b64encode(USER.encode()).decode()[:16]))
-
-
-def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
-    code = cli.run(["observe", *arguments])
-    captured = capsys.readouterr()
-    return code, captured.out, captured.err
-
-
-@pytest.fixture(autouse=True)
-def english(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("LC_ALL", "LC_MESSAGES", "LANG"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("BREAKEVEN_LANG", "en")
-    monkeypatch.setenv("COLUMNS", "100")
 
 
 @pytest.mark.parametrize(

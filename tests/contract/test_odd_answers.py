@@ -20,7 +20,7 @@ from breakeven.endpoint import Endpoint, get
 from breakeven.errors import BreakevenError, InputError
 from breakeven.messages import LANGUAGES, text
 from breakeven.observation import history, page, scrape, slots, summary, window
-from breakeven.observation.history import Asked
+from breakeven.observation.history import HistoryQuery
 from breakeven.observation.prometheus import Server
 from breakeven.observation.quantities import Quantities
 from breakeven.observation.telling import part
@@ -41,7 +41,7 @@ def observed(*pages: str, readings: int = 6) -> Timeline:
 def stored(stub: Stub, headers: dict[str, str] | None = None) -> Timeline:
     with serving_history(stub):
         server = Server(endpoint=Endpoint(url=f"{stub.url}?tenant={SECRET}", headers=headers or {}))
-        return history.read(server, Asked(match="{}", start_s=BASE, end_s=BASE + HOUR))
+        return history.read(server, HistoryQuery(match="{}", start_s=BASE, end_s=BASE + HOUR))
 
 
 def day() -> list[Kept]:

@@ -13,11 +13,10 @@ import jsonschema
 import numpy as np
 import pytest
 
-from breakeven import api, catalog, live, probe_report
+from breakeven import api, catalog, probe_report
 from breakeven.cli import run as typed
 from breakeven.document import json_schema
 from breakeven.errors import InputError
-from breakeven.live import Probe
 from breakeven.origin.device_entry import parse_device
 from breakeven.probing import find, streams
 from breakeven.probing.backend import Backend
@@ -28,6 +27,7 @@ from breakeven.probing.probe import Probed, probed
 from breakeven.probing.sampling import FEWEST, LEAST_S, REPEATS, sampled
 from breakeven.renderers import json as json_renderer
 from breakeven.renderers import terminal
+from breakeven.use_cases.probe import Probe
 
 MACHINE = Machine(
     processor="Made-up 2-Core",
@@ -277,7 +277,7 @@ class TestFound:
 class TestVerb:
     @pytest.fixture(autouse=True)
     def known(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(live, "probe", lambda hardware, catalog_dirs: Probe(probed=run(), device=None))
+        monkeypatch.setattr(api, "probe", lambda hardware, catalog_dirs: Probe(probed=run(), device=None))
 
     def test_it_writes_an_entry(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
         monkeypatch.chdir(tmp_path)

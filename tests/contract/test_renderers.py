@@ -87,7 +87,7 @@ class TestJson:
 
 
 class TestTerminal:
-    @pytest.mark.parametrize("width", [80, 100, 200])
+    @pytest.mark.parametrize("width", [40, 47, 59, 60, 80, 100, 200])
     @pytest.mark.parametrize("verbose", [False, True])
     def test_keeps_to_its_width(self, document: Document, width: int, verbose: bool) -> None:
         lines = terminal.render(document, width=width, verbose=verbose, rules=True).splitlines()

@@ -110,6 +110,7 @@ class TestWhatIsRead:
             "max_num_seqs": 4,
             "max_num_batched_tokens": 2048,
             "kv_cache_dtype": "q8_0",
+            "kv_unified": False,
         }
         assert found.kv_tokens == 4096
         assert "CPU KV buffer" in text(found.warnings[0])

@@ -1,4 +1,4 @@
-"""The face: about twenty names, sorted, each defined elsewhere and each with a sentence about itself."""
+"""The face: a function for each use case and the types of its arguments, sorted, defined elsewhere, each with a sentence about itself."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_all_is_sorted_and_without_repeats() -> None:
 
 
 def test_the_face_is_small() -> None:
-    assert 12 <= len(breakeven.__all__) <= 30, f"{len(breakeven.__all__)} names: about 20 are meant"
+    assert 12 <= len(breakeven.__all__) <= 40, f"{len(breakeven.__all__)} names: see docs/decisions.md"
 
 
 @pytest.mark.parametrize("name", breakeven.__all__)

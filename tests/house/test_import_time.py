@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import subprocess
 import sys
+from typing import get_args, get_origin
 
-HEAVY = ("numpy", "numba", "polars", "plotly", "scipy", "pandas", "matplotlib", "hypothesis", "jsonschema")
+import pytest
+import typer
+
+from breakeven import cli
+
+HEAVY = ("numpy", "numba", "polars", "plotly", "scipy", "pandas", "matplotlib", "hypothesis", "jsonschema", "pydantic")
 REPORT = f"import json, sys; print(json.dumps([m for m in {HEAVY} if m in sys.modules]), file=sys.stderr)"
 HELP = f"""
 import atexit, sys
@@ -17,6 +24,10 @@ atexit.register(report)
 sys.argv = ["breakeven", *sys.argv[1:]]
 main()
 """
+
+
+TYPED = (str, bool, list[str], type(None), typer.Context)
+"""What an option may be annotated as: all of it is taken as it was typed."""
 
 
 def loaded(code: str, *arguments: str) -> tuple[list[str], str]:
@@ -40,3 +51,21 @@ def test_the_help_of_a_verb_loads_nothing_heavy() -> None:
     heavy, output = loaded(HELP, "advise", "--help")
     assert heavy == []
     assert "--launch" in output
+
+
+def test_a_verb_that_answers_does_not_load_typers_validator() -> None:
+    heavy, output = loaded(HELP, "catalog", "axes", "batch", "--json")
+    assert "pydantic" not in heavy
+    assert json.loads(output)["entries"][0]["name"] == "batch"
+
+
+def annotated(annotation: object) -> set[object]:
+    """The types of an option: of ``Annotated[str | None, …]`` text and nothing."""
+    plain = get_args(annotation)[0] if hasattr(annotation, "__metadata__") else annotation
+    return set(get_args(plain)) if get_origin(plain) is not list and get_args(plain) else {plain}
+
+
+@pytest.mark.parametrize("verb", [one.callback for one in cli.program(cli.names()).registered_commands], ids=lambda verb: verb.__name__)
+def test_all_that_a_verb_is_given_is_text_a_switch_or_a_list_of_texts(verb: object) -> None:
+    options = inspect.signature(verb).parameters.values()  # type: ignore[arg-type]
+    assert [one.name for one in options if not annotated(one.annotation) <= set(TYPED)] == []

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import re
 import string
+import subprocess
+import sys
 import tomllib
 from collections.abc import Iterator
 from functools import cache
@@ -13,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from breakeven.catalog import KIND_WORDS
-from breakeven.messages import LANGUAGES, Message, catalogue, text
+from breakeven.messages import LANGUAGES, Message, catalogue, template_of, text
 from breakeven.units import WRITERS
 
 ROOT = Path(__file__).resolve().parents[2] / "src/breakeven"
@@ -209,3 +211,15 @@ def test_a_message_within_a_message_is_said_in_the_same_language() -> None:
     outer = Message("report.per_replica", {"sentence": inner, "replicas": 2})
     assert text(outer, "zh").startswith("显存账")
     assert text(outer, "en").startswith("Memory")
+
+
+def test_a_sentence_reads_the_file_of_its_area_alone() -> None:
+    code = "from breakeven import messages; messages.say('cli.advise'); print(messages.area.cache_info().currsize)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, encoding="utf-8")
+    assert done.stdout.split() == ["1"]
+
+
+@pytest.mark.parametrize("key", ["../en/cli.advise", "nowhere.advise", "cli.nothing", "", "cli"])
+def test_a_key_that_no_area_has_is_no_message(key: str) -> None:
+    with pytest.raises(KeyError):
+        template_of(key, "en")

@@ -139,3 +139,24 @@ def test_the_books_close_over_a_measured_step(build) -> None:
         d = build(model, input_tokens=1000, output_tokens=200, request_rate=0.5)
         advice = api.advise(measured(d, curve_of(d, points)), draws=32)
         assert sum(advice.ledgers.step_parts_s.values()) == pytest.approx(advice.operating_point.step_s, rel=1e-9)
+
+
+def test_a_curve_of_few_widths_has_the_stairs_of_one_with_many(build) -> None:
+    """Kernels cut rows into the same tiles at every context, so that one context has to be measured finely and the others need not."""
+    fine = {1.0: 0.010, 2.0: 0.020, 3.0: 0.030, 4.0: 0.028, 8.0: 0.036}
+    coarse = {1.0: 0.014, 4.0: 0.040, 8.0: 0.052}
+    d = pinned(build, batch=3.0, context=2000.0)
+    found = api.evaluate(measured(d, curve_of(d, fine, context=1000.0), curve_of(d, coarse, context=2000.0)))
+    straight = 0.014 + (0.040 - 0.014) * 2 / 3
+    stairs = 0.030 / (0.010 + (0.028 - 0.010) * 2 / 3)
+    assert float(found.step_s / found.time_factor) == pytest.approx(straight * stairs, rel=0.02)
+    four = api.evaluate(
+        measured(replace(d, workload=replace(d.workload, batch=4.0)), curve_of(d, fine), curve_of(d, coarse, context=2000.0))
+    )
+    assert float(four.step_s / four.time_factor) == pytest.approx(0.040, rel=1e-9)
+
+
+def test_what_was_measured_to_fall_falls(build) -> None:
+    d = pinned(build, batch=np.array([3.0, 4.0]))
+    found = api.evaluate(measured(d, curve_of(d, {1.0: 0.010, 3.0: 0.030, 4.0: 0.028})))
+    np.testing.assert_allclose(found.step_s / found.time_factor, [0.030, 0.028], rtol=1e-12)

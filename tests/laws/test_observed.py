@@ -86,7 +86,7 @@ def test_one_observation_is_a_row_beside_those_of_a_calibration() -> None:
 
     far = Place(logs=np.log([[64.0, 1000.0, 280.0, 1.0]]), versions=("0.11.0",), formats=("",))
     own = Rows(place=far, residuals={"tpot": np.array([0.4]), "ttft": np.array([np.nan])})
-    from breakeven.observed import with_observed
+    from breakeven.observed_deployment import with_observed
 
     plain, _ = be.load(evidence=observation(measured={**MEASURED, "tpot_s": 0.0, "step_s": 0.0}))
     known = replace(plain, calibration=Calibration(values={}, own=own, basis=Basis(name="mine.toml", rows=9, own_rows=1)))

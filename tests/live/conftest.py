@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import time
+import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -13,7 +16,8 @@ from cpu_accuracy.engines import VLLM_ENVIRONMENT
 from live.server import Server, free_port, running
 
 Start = Callable[..., AbstractContextManager[Server]]
-VLLM_STARTS_WITHIN_S = 300.0
+VLLM_STARTS_WITHIN_S = 600.0
+IDLE_WITHIN_S = 60.0
 ONE_THREAD = ("--threads", "1")
 """llama.cpp's threads wait for each other in every layer, for seconds where another program has one of the cores."""
 
@@ -67,9 +71,42 @@ def binaries(engines: dict[str, dict[str, str]]) -> dict[str, str]:
 
 
 @pytest.fixture(scope="session")
-def vllm(engines: dict[str, dict[str, str]], logs: Path) -> Iterator[Server]:
-    """vLLM on the CPU, started once: n-gram speculation on, prefix cache on, eager."""
-    held = engine(engines, "vllm")
+def vllm_kept(engines: dict[str, dict[str, str]], logs: Path) -> Iterator[Callable[[], Server]]:
+    """vLLM on the CPU, started at the first use and kept; started anew where a test has left it dead or stuck."""
+    held, lives = engine(engines, "vllm"), ExitStack()
+    kept: list[Server] = []
+
+    def there() -> Server:
+        if not kept or not is_idle(kept[-1]):
+            lives.close()
+            kept.append(lives.enter_context(vllm_started(held, logs)))
+        return kept[-1]
+
+    with lives:
+        yield there
+
+
+@pytest.fixture
+def vllm(vllm_kept: Callable[[], Server]) -> Server:
+    """With nothing left to do of the test before."""
+    return vllm_kept()
+
+
+def is_idle(server: Server) -> bool:
+    """Whether it lives and soon has no request, by its own page: streams of a test that failed are aborted a moment later."""
+    end = time.monotonic() + IDLE_WITHIN_S
+    while server.process.poll() is None and time.monotonic() < end:
+        with suppress(OSError), urllib.request.urlopen(f"{server.url}/metrics", timeout=IDLE_WITHIN_S) as answer:
+            page = answer.read().decode()
+            if not any(float(value) for value in re.findall(r"^vllm:num_requests_(?:running|waiting){.*} (\S+)$", page, re.MULTILINE)):
+                return True
+        time.sleep(0.1)
+    return False
+
+
+@contextmanager
+def vllm_started(held: dict[str, str], logs: Path) -> Iterator[Server]:
+    """n-gram speculation on, prefix cache on, eager."""
     port = free_port()
     speculation = {"method": "ngram", "num_speculative_tokens": 3, "prompt_lookup_min": 2, "prompt_lookup_max": 4}
     command = [

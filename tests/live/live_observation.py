@@ -1,11 +1,8 @@
-"""The program as a user starts it, observing while something happens, and ended by Ctrl-C when that is over."""
+"""The program observing while something happens, and ended by Ctrl-C when that is over."""
 
 from __future__ import annotations
 
 import json
-import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -13,13 +10,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from live_program import Program, started
 from live_relay import Relay, relayed
 
 EVERY_S = 0.5
-MOST_S = 600
+MOST_S = 1800
 PAGES_AFTER = 2
 """One may have been asked for before the last answer came; the next was not."""
-ENDS_WITHIN_S = 60
 
 
 @dataclass
@@ -30,6 +27,16 @@ class Observation:
     file: Path = Path()
     relay: Relay | None = None
     stderr: str = ""
+    program: Program | None = None
+
+    def pages(self, further: int) -> None:
+        """Wait for so many pages more."""
+        relay, program = self.relay, self.program
+        assert relay is not None and program is not None
+        wanted = relay.answered + further
+        program.until(
+            lambda: relay.answered >= wanted, lambda: f"{relay.answered} of {wanted} pages were read; last asked for: {relay.asked[-3:]}"
+        )
 
     def counted(self, quantity: str) -> float:
         return float(self.evidence["counts"][quantity])
@@ -43,37 +50,16 @@ def moment(text: str) -> float:
     return datetime.fromisoformat(text).timestamp()
 
 
-def breakeven(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "breakeven", *arguments]
-
-
-def said(*arguments: str) -> str:
-    """What the program prints; it has to end well."""
-    done = subprocess.run(breakeven(*arguments), capture_output=True, text=True, timeout=300, check=False)
-    if done.returncode != 0:
-        raise RuntimeError(f"breakeven {' '.join(arguments)} exits {done.returncode}: {done.stderr}")
-    return done.stdout
-
-
 @contextmanager
 def observing(url: str, folder: Path, *options: str, every_s: float = EVERY_S) -> Iterator[Observation]:
     """Observed from before the block begins until after it has ended."""
     found = Observation(file=folder / "evidence.json")
-    with relayed(url) as relay:
-        found.relay = relay
-        command = breakeven(
-            "observe", relay.url, "--for", f"{MOST_S}s", "--every", f"{every_s}s", "--json", "--out", str(found.file), *options
-        )
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        try:
-            relay.wait(1)
-            yield found
-            relay.wait(relay.answered + PAGES_AFTER)
-            process.send_signal(signal.SIGINT)
-            out, found.stderr = process.communicate(timeout=ENDS_WITHIN_S)
-        finally:
-            process.kill()
-            process.wait()
-    if process.returncode != 0:
-        raise RuntimeError(f"observe exits {process.returncode}: {found.stderr}")
+    schedule = ("--for", f"{MOST_S}s", "--every", f"{every_s}s")
+    with relayed(url) as relay, started(folder, "observe", relay.url, *schedule, "--json", "--out", str(found.file), *options) as program:
+        found.relay, found.program = relay, program
+        found.pages(1)
+        yield found
+        found.pages(PAGES_AFTER)
+        out = program.ended()
+        found.stderr = program.said()
     found.evidence = json.loads(out)

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 from live_client import going_round, streaming, waited_for, words
-from live_observation import observing, said
+from live_observation import observing
+from live_program import said
 
 pytestmark = pytest.mark.live
 DEVICE = ("--hardware", "epyc-9654", "--device-memory", "24GB")
@@ -34,7 +35,7 @@ def declared(advice: dict[str, Any]) -> set[str]:
 def decoding(llama: Any) -> Any:
     """llama.cpp's server with three of its four slots decoding."""
     prompts = [words(64, f"advised {number}") for number in range(3)]
-    with llama("-np", "4", "-c", "8192") as server, streaming(server.url, "llama", prompts, 1900):
+    with llama("-np", "4", "-c", "16384") as server, streaming(server.url, "llama", prompts, 3900):
         yield server
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from cpu_accuracy.held_out import Grid, held_out
-from live_observation import said
+from live_program import said
 
 from breakeven import driving
 from breakeven.driving.grid import Bounds

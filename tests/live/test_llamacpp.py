@@ -45,8 +45,8 @@ def test_steps_equal_the_tokens_of_streams_that_go_one_after_another(llama: Any,
 def test_the_effective_batch_is_the_number_of_streams_that_decode(llama: Any, tmp_path: Path, clients: int) -> None:
     prompts = [words(32, f"stream {number}") for number in range(clients)]
     with (
-        llama("-np", "4", "-c", "8192") as server,
-        streaming(server.url, "llama", prompts, 1900) as answers,
+        llama("-np", "4", "-c", "16384") as server,
+        streaming(server.url, "llama", prompts, 3900) as answers,
         observing(server.url, tmp_path) as seen,
     ):
         time.sleep(4)
@@ -155,7 +155,7 @@ def test_an_engine_that_starts_anew_is_observed_on_and_what_was_lost_is_said(lla
         first = lives.enter_context(llama("-np", "2", "-c", "1024", port=port))
         with observing(first.url, tmp_path) as seen:
             closed_loop(first.url, "llama", prompts, 16, clients=2)
-            seen.relay.wait(seen.relay.answered + 2)
+            seen.pages(2)
             first.kill()
             time.sleep(2)
             second = lives.enter_context(llama("-np", "2", "-c", "1024", port=port))

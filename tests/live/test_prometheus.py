@@ -22,7 +22,7 @@ from live_client import closed_loop, words
 from breakeven.endpoint import Endpoint
 from breakeven.errors import InputError
 from breakeven.observation import history
-from breakeven.observation.history import Asked
+from breakeven.observation.history import HistoryQuery
 from breakeven.observation.prometheus import Server
 from breakeven.observation.timeline import Series, Timeline
 
@@ -61,7 +61,7 @@ def prometheus(binaries: dict[str, str], logs: Path, tmp_path: Path) -> Launch:
 
 
 def read(url: str, start: float, end: float, match: str = '{job="engine"}', step: float | None = None) -> Timeline:
-    return history.read(Server(endpoint=Endpoint(url=url)), Asked(match=match, start_s=start, end_s=end, step_s=step))
+    return history.read(Server(endpoint=Endpoint(url=url)), HistoryQuery(match=match, start_s=start, end_s=end, step_s=step))
 
 
 def one(timeline: Timeline, quantity: str, **told: str) -> Series:

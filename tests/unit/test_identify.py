@@ -6,16 +6,18 @@ import numpy as np
 import pytest
 
 from breakeven.calibrate_report import TERMS, combination
-from breakeven.calibration.fitted import Estimate, Fitted
+from breakeven.calibration.fitted import Fitted, FittedParameter
 from breakeven.calibration.identify import MEASUREMENTS, asked_for, correlations, tied, to_measure, undetermined
 from breakeven.calibration.measurements import RUNS, commands_of
 from breakeven.efficiencies import parameters
 from breakeven.messages import catalogue
 
 
-def estimate(shrunk: float, value: float = 1.0) -> Estimate:
+def estimate(shrunk: float, value: float = 1.0) -> FittedParameter:
     half = np.exp(shrunk)
-    return Estimate(value=value, low=value / half, high=value * half, prior=value, prior_low=value / np.e, prior_high=value * np.e, rows=5)
+    return FittedParameter(
+        value=value, low=value / half, high=value * half, prior=value, prior_low=value / np.e, prior_high=value * np.e, rows=5
+    )
 
 
 def fit_of(correlation: float = 0.0, first: float = 0.1, second: float = 0.1, names=("step.layer_s", "step.host_s")) -> Fitted:

@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 import breakeven as be
-from breakeven import efficiencies, evaluator
+from breakeven import adaptation, efficiencies, evaluator
+from breakeven.setting import steady_at
 from breakeven.spec.calibration import Calibration
+from breakeven.spec.correction import Place, Rows
 from breakeven.spec.deployment import Deployment
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "contract"))
@@ -27,13 +29,13 @@ def at_rate(rate: float, tpot_s: float = 0.0105) -> Deployment:
 @pytest.fixture
 def solved(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """One more for each open loop that is solved."""
-    count, plain = [0], evaluator._open
+    count = [0]
 
-    def counted(x: evaluator.Setting, *, exact: bool) -> evaluator.Solved:
+    def counted(*given: object, **how: bool) -> object:
         count[0] += 1
-        return plain(x, exact=exact)
+        return steady_at(*given, **how)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(evaluator, "_open", counted)
+    monkeypatch.setattr(evaluator, "steady_at", counted)
     return count
 
 
@@ -70,3 +72,16 @@ def test_what_was_fitted_of_a_kernel_is_its_part_of_what_was_fitted(values: dict
     for kernel in ("weights.fp8", "kv.fp8"):
         whole = {name: one for name, one in efficiencies.fitted_values(calibration).items() if name.startswith(f"{kernel}.")}
         assert efficiencies.fitted_of(kernel, calibration) == whole
+
+
+def test_the_mean_of_a_correction_by_itself_is_the_one_that_comes_with_its_deviation() -> None:
+    scales = adaptation.shipped_scales("tpot")
+    assert scales is not None
+    places = np.log([[4.0, 900.0, 200.0, 1.0], [16.0, 2000.0, 300.0, 4.0], [64.0, 500.0, 100.0, 2.0]])
+    rows = Rows(place=Place(logs=places, versions=("0.11",) * 3, formats=("fp8",) * 3), residuals={"tpot": np.array([0.2, np.nan, -0.1])})
+    at = Place(logs=places + 0.3, versions=("0.11", "0.12", "0.11"), formats=("fp8", "", "fp8"))
+    both, _ = adaptation.correction(scales, rows, "tpot", at)
+    assert np.abs(both).min() > 0.01
+    assert adaptation.mean_correction(scales, rows, "tpot")(at) == pytest.approx(both, rel=1e-12)
+    unseen = Rows(place=rows.place, residuals={"tpot": np.full(3, np.nan)})
+    assert adaptation.mean_correction(scales, unseen, "tpot")(at) == pytest.approx(np.zeros(3))

@@ -18,8 +18,9 @@ from cpu_accuracy.page import LIMIT, page
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs/theory/cpu-accuracy.md"
-FIT = Grid(widths=(1, 2, 4, 8), contexts=(128, 512))
-HELD = Grid(widths=(3, 6), contexts=(192, 384))
+FIT = Grid(widths=(1, 2, 3, 4, 5, 6, 7, 8, 16), contexts=(128, 512))
+HELD = Grid(widths=(10, 12, 14), contexts=(192, 320, 448))
+CLIENTS = (3, 6, 12)
 """Between the points of the fit, whose widths end at what the engine serves at most, as the grid that is taken unless one is said does."""
 
 
@@ -68,11 +69,11 @@ def probe(entry: Path) -> str:
 def tried(case: Case, folder: Path, bounds: Bounds) -> Held:
     print(f"{case.title} …", flush=True)
     with case.started(folder) as server:
-        found = held_out(server.url, case.flags, folder, fit=FIT, held=HELD, bounds=bounds, name=case.name)
+        found = held_out(server.url, case.flags, folder, fit=FIT, held=HELD, bounds=bounds, name=case.name, clients=CLIENTS)
     (folder / f"{case.name}.points.json").write_text(json.dumps(points(found), indent=1), encoding="utf-8")
-    print(
-        f"  median error {found.median_error():.1%}, worst {found.worst().error:+.1%}; load {found.fit_load}, {found.held_load}", flush=True
-    )
+    loops = ", ".join(f"{one.error:+.1%}" for one in found.loops)
+    load = f"{found.fit_load}, {found.held_load}"
+    print(f"  median error {found.median_error():.1%}, worst {found.worst().error:+.1%}; loops {loops}; load {load}", flush=True)
     return found
 
 
@@ -82,6 +83,7 @@ def points(found: Held) -> dict[str, list[list[float]]]:
     return {
         "fit": [[one.visit.concurrency, one.context_tokens, one.step_s, one.spread] for one in driven],
         "held": [[one.width, one.context_tokens, one.measured_s, one.apart, one.predicted_s] for one in found.compared],
+        "loops": [[one.clients, one.measured_s, one.predicted_s] for one in found.loops],
         "drift": [[found.drift]],
     }
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from live.server import Server, free_port, running
 
-SLOTS, LENGTH = 8, 2048
+SLOTS, LENGTH = 16, 1024
 VLLM_ENVIRONMENT = {
     "HF_HUB_OFFLINE": "1",
     "VLLM_NO_USAGE_STATS": "1",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import median
 
+from cpu_accuracy.closed_loop import Loop
 from cpu_accuracy.held_out import Compared, Grid, Held
 
 LIMIT = 0.12
@@ -15,6 +16,8 @@ HEAD = " ".join(
         "then the same engine is measured at streams **and** contexts that were in no fit,",
         "and each is held against what `advise --calibration` takes its step to be.",
         "A step is the median of the gaps between tokens while all streams decode, and of its rounds the median.",
+        "Streams of llama.cpp are told neighbouring slots, so that a step is one pass ([slots](step.md#slots-with-a-cache-of-their-own));",
+        "in the closed loops clients come and go, and the engine chooses.",
         "The target is a median error of at most 12 %.",
         "Some points of the fit are measured once more at the end: where they moved, the machine did, and the errors hold that too.\n",
     )
@@ -66,7 +69,19 @@ def _section(title: str, one: Held) -> list[str]:
         "| streams | context | predicted | measured | error | rounds apart | |",
         "|---|---|---|---|---|---|---|",
         *rows,
+        *_loops(one.loops),
     ]
+
+
+def _loops(loops: Sequence[Loop]) -> list[str]:
+    """A closed loop of answers of different lengths, whose streams the engine puts where it likes."""
+    if not loops:
+        return []
+    rows = [
+        f"| {one.clients} | {one.requests} | {one.predicted_s * 1e3:.2f} ms | {one.measured_s * 1e3:.2f} ms | {one.error:+.1%} |"
+        for one in loops
+    ]
+    return ["", "| clients in a closed loop | requests | predicted, a token | measured | error |", "|---|---|---|---|---|", *rows]
 
 
 def _row(point: Compared) -> str:

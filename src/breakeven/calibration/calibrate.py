@@ -6,7 +6,7 @@ import os
 import shlex
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -16,7 +16,7 @@ from breakeven.calibration.fitted import Fitted
 from breakeven.calibration.identify import Tied, Undetermined, concerns, tied, to_measure, undetermined
 from breakeven.calibration.lever_fit import LeverFit
 from breakeven.calibration.measurements import commands_of
-from breakeven.calibration.points import Measured
+from breakeven.calibration.points import MeasuredPoint
 from breakeven.calibration.summary import WEAK
 from breakeven.calibration.verification import Verified
 from breakeven.errors import InputError
@@ -28,7 +28,7 @@ from breakeven.measured.pair import Pair
 from breakeven.measured.row import Skipped
 from breakeven.measured.run import Run
 from breakeven.measured.step_forms import form_of
-from breakeven.measured.steps import Stated, runs_of_steps, steps_of
+from breakeven.measured.steps import UNSTATED, Stated, runs_of_steps, steps_of
 from breakeven.messages import Message
 from breakeven.spec.calibration_file import CalibrationFile, FileRead, Made
 
@@ -46,7 +46,7 @@ class ToMeasure:
 class Driven:
     """What a load on a running engine told beside its rows."""
 
-    points: tuple[Measured, ...]
+    points: tuple[MeasuredPoint, ...]
     verification: tuple[Verified, ...]
     notes: tuple[Message, ...] = ()
 
@@ -72,7 +72,7 @@ class Calibrated:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rows:
+class CalibrationRows:
     """What a calibration is made of, whatever it was read from."""
 
     runs: tuple[Run, ...] = ()
@@ -86,12 +86,14 @@ class Rows:
 def calibrate(paths: Sequence[Path], stated: Stated, *, ship: str | None = None) -> Calibrated:
     """A calibration of the rows of all files; ``ship`` is the name of the shipped calibration that it is to be."""
     rows = _read(paths, stated)
+    untold = tuple((run.where, Message("calibrate.version_untold")) for run in rows.runs if run.deployment.engine.version == UNSTATED)
+    rows = replace(rows, notes=(*rows.notes, *untold))
     if not rows.runs and not rows.pairs:
         raise _none(paths, rows)
     return calibrated(rows, _command(paths, stated, ship), ship=ship)
 
 
-def calibrated(rows: Rows, command: str, *, ship: str | None = None) -> Calibrated:
+def calibrated(rows: CalibrationRows, command: str, *, ship: str | None = None) -> Calibrated:
     """A calibration of rows; ``command`` makes it again."""
     from breakeven.calibration.lever_errors import lever_errors
 
@@ -125,7 +127,7 @@ def calibrated(rows: Rows, command: str, *, ship: str | None = None) -> Calibrat
     )
 
 
-def _none(paths: Sequence[Path], rows: Rows) -> InputError:
+def _none(paths: Sequence[Path], rows: CalibrationRows) -> InputError:
     """No row at all, and what is wrong with the first."""
     files = ", ".join(path.name for path in paths)
     first = next(iter(rows.left_out), None)
@@ -134,7 +136,7 @@ def _none(paths: Sequence[Path], rows: Rows) -> InputError:
     return InputError("calibrate_no_rows_first", files=files, left_out=len(rows.left_out), where=first.where, reason=first.reason)
 
 
-def _fitted(rows: Rows, ship: str | None) -> tuple[Fitted, LeverFit | None]:
+def _fitted(rows: CalibrationRows, ship: str | None) -> tuple[Fitted, LeverFit | None]:
     """The step by absolute rows, then kernels and rounds by pairs; what is to be shipped is fitted once more with those kernels."""
     from breakeven.calibration.leave_out import neutral_kernels
     from breakeven.calibration.own import fit_own
@@ -167,7 +169,7 @@ def today() -> str:
     return now.date().isoformat()
 
 
-def _read(paths: Sequence[Path], stated: Stated) -> Rows:
+def _read(paths: Sequence[Path], stated: Stated) -> CalibrationRows:
     """Absolute rows, steps over width and pairs of a lever of all files; of a folder, all that is in it."""
     from breakeven.measured.files import read
 
@@ -186,7 +188,7 @@ def _read(paths: Sequence[Path], stated: Stated) -> Rows:
     good, weak = _by_quality(found.sound.pairs if found else ())
     lost = (*(found.skipped if found else ()), *(found.bad if found else ()), *damaged, *left_out, *weak, *taken.skipped)
     counted = {path: _rows(table) for path, table in tables.items()} | {one.path: len(one.outcomes) for one in benchmarks}
-    return Rows(
+    return CalibrationRows(
         runs=runs,
         curves=tuple(curves_of(steps)),
         left_out=tuple({each.where: each for each in lost}.values()),

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 
-from breakeven.calibration.fitted import Estimate, Fitted
+from breakeven.calibration.fitted import Fitted, FittedParameter
 from breakeven.calibration.identify import NARROWED, left_of_prior
 from breakeven.measured.curves import Drawn
 from breakeven.spec.calibration_file import (
@@ -17,7 +17,7 @@ from breakeven.spec.calibration_file import (
     FileRead,
     LeverSigma,
     Made,
-    Measured,
+    MeasuredDeployment,
     OwnRow,
     Parameter,
 )
@@ -51,7 +51,7 @@ def calibration_file(
     )
 
 
-def _parameter(estimate: Estimate) -> Parameter:
+def _parameter(estimate: FittedParameter) -> Parameter:
     return Parameter(
         value=estimate.value,
         low=estimate.low,
@@ -95,7 +95,7 @@ def _scales(scales: Scales) -> dict[str, object]:
     return {**_plain(scales, leave=("widening",)), "widening": widening}
 
 
-def _place(entry: Measured | Curve | OwnRow) -> tuple[str, ...]:
+def _place(entry: MeasuredDeployment | Curve | OwnRow) -> tuple[str, ...]:
     """Order of entries: by all that names them, and then by the rest."""
     return (entry.model, entry.device, entry.engine, entry.version, repr(entry))
 

@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from time import time_ns
 
 from breakeven import streams
-from breakeven.calibration.calibrate import Calibrated, Driven, Rows, calibrated
+from breakeven.calibration.calibrate import Calibrated, CalibrationRows, Driven, calibrated
 from breakeven.calibration.counted import DRAFTED, counts, rose, used_by_others
 from breakeven.calibration.driven_rows import rows_of
 from breakeven.calibration.points import points_of
 from breakeven.calibration.verification import Verified, verified
+from breakeven.catalog import engine_title
 from breakeven.driving.grid import Bounds, Plan
 from breakeven.driving.outcome import Request
-from breakeven.driving.serving import Serving, Stated
+from breakeven.driving.running_engine import RunningEngine, StatedEngine
 from breakeven.driving.tour import Progress, Tour, tour
 from breakeven.errors import BreakevenError, InputError, UnreachableError
 from breakeven.measured.steps import UNSTATED
 from breakeven.messages import Message
 from breakeven.origin.calibrated import applied
+from breakeven.origin.launch_command import without_secrets
 from breakeven.spec.calibration_file import CalibrationFile, Sent
 from breakeven.spec.deployment import Deployment
 
-SECRET = re.compile(r"((?:key|token|password|secret)['\"]?[=\s]\s*)(?:'[^']*'|\"[^\"]*\"|\S+)", re.IGNORECASE)
-"""What a launch command hands over under such a name: ``--api-key sk-1``, ``HF_TOKEN=hf_1``."""
 OUR_FILE = "calibration"
 FAULTS: Mapping[str, str] = {
     "unreachable": "drive_unreachable",
@@ -39,7 +38,7 @@ FAULTS: Mapping[str, str] = {
 """How a request ended, and the sentence of it."""
 
 
-def calibrated_on(found: Serving, plan: Plan, *, progress: Progress | None = None) -> Calibrated:
+def calibrated_on(found: RunningEngine, plan: Plan, *, progress: Progress | None = None) -> Calibrated:
     """Drive a running engine over a plan, and calibrate by it."""
     engine = found.deployment.engine.name
     before = counts(found.server, engine)
@@ -50,6 +49,7 @@ def calibrated_on(found: Serving, plan: Plan, *, progress: Progress | None = Non
         model=found.model,
         salt=salt(),
         vocabulary=found.deployment.model.vocabulary,
+        placed=found.placed,
         progress=progress,
     )
     if made.ended == "interrupted":
@@ -67,7 +67,7 @@ def salt() -> str:
     return f"{time_ns()}"
 
 
-def _command(found: Serving, plan: Plan) -> tuple[str, ...]:
+def _command(found: RunningEngine, plan: Plan) -> tuple[str, ...]:
     """What makes it again, without what was secret in the address."""
     widths, contexts = (
         ",".join(map(str, dict.fromkeys(each)))
@@ -99,9 +99,9 @@ def _command(found: Serving, plan: Plan) -> tuple[str, ...]:
     )
 
 
-def _typed(stated: Stated) -> dict[str, str]:
+def _typed(stated: StatedEngine) -> dict[str, str]:
     """What was said of the engine and it does not tell, without keys that stand in its command."""
-    launch = None if stated.launch is None else SECRET.sub(r"\1…", stated.launch)
+    launch = None if stated.launch is None else without_secrets(stated.launch)
     said = {"--engine-version": stated.flags.get("engine_version"), "--launch": launch, "--model-name": stated.model_name}
     return {option: word for option, word in said.items() if word}
 
@@ -117,6 +117,7 @@ def calibrated_by(made: Tour, d: Deployment, server: str, command: Sequence[str]
     _check(made, server)
     if any(one.drafted_tokens for visited in made.visited for one in visited.driven.requests):
         raise InputError("drive_speculative", server=server)
+    told = (*told, *_version_untold(d))
     d = _as_told(d)
     rows = rows_of(made, d, server)
     if not any(run.deployment.workload.batch is not None for run in rows.runs):
@@ -127,6 +128,13 @@ def calibrated_by(made: Tour, d: Deployment, server: str, command: Sequence[str]
     points, _ = points_of(made)
     load = Driven(points=tuple(points), verification=_verification(document, d), notes=(*told, *_notes(made, rows)))
     return replace(found, document=document, driven=load)
+
+
+def _version_untold(d: Deployment) -> tuple[Message, ...]:
+    """That the engine does not say which version it is, and what was assumed of it meanwhile."""
+    if d.provenance.get("engine.version") != "assumed":
+        return ()
+    return (Message("driving.version_untold", {"engine": engine_title(d.engine.name), "version": d.engine.version}),)
 
 
 def _as_told(d: Deployment) -> Deployment:
@@ -174,7 +182,7 @@ def _verification(document: CalibrationFile, d: Deployment) -> tuple[Verified, .
         return ()
 
 
-def _notes(tour: Tour, rows: Rows) -> tuple[Message, ...]:
+def _notes(tour: Tour, rows: CalibrationRows) -> tuple[Message, ...]:
     """What speaks against the measurement: cut off by time, prompts found in a cache, a machine that was busy with other work."""
     requests = [one for visited in tour.visited for one in visited.driven.requests]
     cached = sum(one.cached_tokens or 0 for one in requests)

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from breakeven.calibration.calibrate import Rows
-from breakeven.calibration.points import Measured, points_of
+from breakeven.calibration.calibrate import CalibrationRows
+from breakeven.calibration.points import MeasuredPoint, points_of
 from breakeven.driving.grid import Visit
 from breakeven.driving.outcome import Request
 from breakeven.driving.tour import Tour, kept
@@ -24,8 +24,10 @@ from breakeven.spec.deployment import Deployment
 from breakeven.spec.workload import Workload
 
 
-def rows_of(tour: Tour, d: Deployment, source: str) -> Rows:
+def rows_of(tour: Tour, d: Deployment, source: str) -> CalibrationRows:
     """Rows of a tour on a deployment; a point that no such device can have done, or that never ran together, is left out and named."""
+    if tour.placed:
+        d = replace(d, engine=replace(d.engine, kv_unified=True))  # neighbouring slots are one pass, as one cache is
     points, never = points_of(tour)
     left = [_left(one, Message("driving.never_together", {"width": one.concurrency, "context": one.context})) for one in never]
     steps: list[Step] = []
@@ -35,10 +37,11 @@ def rows_of(tour: Tour, d: Deployment, source: str) -> Rows:
             steps.append(_step(point, d, source))
         else:
             left.append(_left(point.visit, reason))
-    return Rows(runs=(*_first_tokens(tour, d), *runs_of_steps(steps)), curves=tuple(curves_of(_level(steps))), left_out=tuple(left))
+    drawn = tuple(replace(one, curve=replace(one.curve, one_pass=tour.placed)) for one in curves_of(_level(steps)))
+    return CalibrationRows(runs=(*_first_tokens(tour, d), *runs_of_steps(steps)), curves=drawn, left_out=tuple(left))
 
 
-def _step(point: Measured, d: Deployment, source: str) -> Step:
+def _step(point: MeasuredPoint, d: Deployment, source: str) -> Step:
     width, context = width_of(point.visit, d), point.context_tokens
     name = _name(point.visit)
     return Step(
@@ -66,7 +69,7 @@ def _left(visit: Visit, reason: Message) -> Skipped:
     return Skipped(id=_name(visit), where=_name(visit), reason=reason, fields={})
 
 
-def _impossible(point: Measured, d: Deployment) -> Message | None:
+def _impossible(point: MeasuredPoint, d: Deployment) -> Message | None:
     """A step below the floor of its own bytes and FLOP: then the device, the model or its formats are not what was said."""
     try:
         _, floor = floor_at(d, width_of(point.visit, d), point.context_tokens)

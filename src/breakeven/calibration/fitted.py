@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from breakeven.spec.calibration_file import Measured, OwnRow
+from breakeven.spec.calibration_file import MeasuredDeployment, OwnRow
 from breakeven.spec.correction import Scales
 from breakeven.stats import Array
 
 
 @dataclass(frozen=True, kw_only=True)
-class Estimate:
+class FittedParameter:
     """A parameter after the fit, and before it; intervals are 90 %."""
 
     value: float
@@ -41,13 +41,13 @@ class Residual:
 class Fitted:
     """A fit of some parameters to some rows."""
 
-    estimates: Mapping[str, Estimate]
+    estimates: Mapping[str, FittedParameter]
     covariance: Array
     """Of ln of the parameters after the fit, in the order of ``estimates``."""
     residuals: tuple[Residual, ...]
     deviations: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """Standard deviations of ln(measured/predicted) by level of knowledge: ``none``, ``few``, ``deployment``."""
-    deployments: tuple[Measured, ...] = ()
+    deployments: tuple[MeasuredDeployment, ...] = ()
     """The deployments whose rows were in it, with what was adapted to each."""
     own: tuple[OwnRow, ...] = ()
     """Rows that correct the times of their own deployment, with what the fit missed of them."""

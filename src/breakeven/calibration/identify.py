@@ -9,7 +9,7 @@ from math import log
 
 import numpy as np
 
-from breakeven.calibration.fitted import Estimate, Fitted
+from breakeven.calibration.fitted import Fitted, FittedParameter
 from breakeven.spec.deployment import Deployment
 from breakeven.stats import Array
 
@@ -48,7 +48,7 @@ def width(low: float, high: float) -> float:
     return log(high / low) if low > 0 else float("inf")
 
 
-def left_of_prior(estimate: Estimate) -> float:
+def left_of_prior(estimate: FittedParameter) -> float:
     """Share of the prior interval that the fit left: 1 where the rows say nothing."""
     before, after = width(estimate.prior_low, estimate.prior_high), width(estimate.low, estimate.high)
     if before == 0:

@@ -11,14 +11,14 @@ import numpy as np
 from breakeven.calibration.adapt import learn, rows_of
 from breakeven.calibration.evidence import Evidence, Values, of_runs
 from breakeven.calibration.fit import Fit, fit
-from breakeven.calibration.fitted import Estimate, Fitted, Residual
+from breakeven.calibration.fitted import Fitted, FittedParameter, Residual
 from breakeven.calibration.leave_out import LeftOut, leave_groups_out, parameters_of
 from breakeven.calibration.parameters import Parameter, parameter, values_of
 from breakeven.efficiencies import prior_values, shipped, shipped_values, table
 from breakeven.evaluator import evaluate
 from breakeven.measured.run import Run
 from breakeven.spec.calibration import Calibration
-from breakeven.spec.calibration_file import Measured, OwnRow
+from breakeven.spec.calibration_file import MeasuredDeployment, OwnRow
 from breakeven.spec.correction import Scales
 from breakeven.stats import Q95, Array
 
@@ -119,9 +119,9 @@ def _fitted(found: Fit, evidence: Sequence[Evidence], runs: Sequence[Run], loops
     )
 
 
-def _estimate(p: Parameter, ln: float, variance: float, rows: int) -> Estimate:
+def _estimate(p: Parameter, ln: float, variance: float, rows: int) -> FittedParameter:
     half, before = Q95 * variance**0.5, Q95 * p.deviation
-    return Estimate(
+    return FittedParameter(
         value=exp(ln),
         low=min(max(exp(ln - half), p.low), exp(ln)),
         high=max(min(exp(ln + half), p.high), exp(ln)),
@@ -225,13 +225,13 @@ def _correction(runs: Sequence[Run], left: LeftOut) -> dict[str, Scales]:
     return {str(time): scales for time, scales in learn(groups).items()}
 
 
-def _deployments(runs: Sequence[Run]) -> tuple[Measured, ...]:
+def _deployments(runs: Sequence[Run]) -> tuple[MeasuredDeployment, ...]:
     counted: dict[tuple[str, str, str, str, str], int] = {}
     for run in runs:
         d = run.deployment
         key = (d.model.name, d.hardware.device.name, d.hardware.device.family, d.engine.name, d.engine.version)
         counted[key] = counted.get(key, 0) + 1
     return tuple(
-        Measured(model=model, device=device, family=family, engine=engine, version=version, rows=rows)
+        MeasuredDeployment(model=model, device=device, family=family, engine=engine, version=version, rows=rows)
         for (model, device, family, engine, version), rows in sorted(counted.items())
     )

@@ -8,7 +8,7 @@ from math import exp
 
 import numpy as np
 
-from breakeven.calibration.fitted import Estimate, Fitted, Residual
+from breakeven.calibration.fitted import Fitted, FittedParameter, Residual
 from breakeven.calibration.lever_fit import LeverFit, fit_pairs
 from breakeven.calibration.lever_parameters import FACTOR, of_pairs
 from breakeven.calibration.parameters import Parameter
@@ -98,11 +98,11 @@ def _chosen(name: str, names: Sequence[str]) -> list[float]:
     return [float(one in (name, base)) for one in names]
 
 
-def _estimate(found: LeverFit, i: int, chosen: Array, covariance: Array, rows: Array) -> tuple[str, Estimate]:
+def _estimate(found: LeverFit, i: int, chosen: Array, covariance: Array, rows: Array) -> tuple[str, FittedParameter]:
     ln, half = float(chosen @ found.at.logs), Q95 * float(covariance[i, i]) ** 0.5
     centres, deviations = (_of(found.parameters, name) for name in ("centre", "deviation"))
     prior, before = float(chosen @ np.log(centres)), Q95 * float(chosen @ deviations**2) ** 0.5
-    estimate = Estimate(
+    estimate = FittedParameter(
         value=exp(ln),
         low=exp(ln - half),
         high=exp(ln + half),

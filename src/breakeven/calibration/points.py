@@ -12,7 +12,7 @@ from breakeven.driving.tour import Tour, kept
 
 
 @dataclass(frozen=True, kw_only=True)
-class Measured:
+class MeasuredPoint:
     """A point of the grid with all its rounds."""
 
     visit: Visit
@@ -34,7 +34,7 @@ class Measured:
         return max(one.step_s for one in self.rounds) / min(one.step_s for one in self.rounds)
 
 
-def points_of(tour: Tour) -> tuple[list[Measured], list[Visit]]:
+def points_of(tour: Tour) -> tuple[list[MeasuredPoint], list[Visit]]:
     """The points that were measured, and those whose streams never all decoded for long enough."""
     rounds: dict[tuple[int, int], list[Stepped | None]] = {}
     visits: dict[tuple[int, int], Visit] = {}
@@ -44,5 +44,5 @@ def points_of(tour: Tour) -> tuple[list[Measured], list[Visit]]:
             visits[key] = one.visit
             rounds.setdefault(key, []).append(stepped(one.driven, one.visit.concurrency))
     found = {key: tuple(each for each in of if each is not None) for key, of in rounds.items()}
-    measured = [Measured(visit=visits[key], rounds=found[key]) for key in sorted(found) if found[key]]
+    measured = [MeasuredPoint(visit=visits[key], rounds=found[key]) for key in sorted(found) if found[key]]
     return measured, [visits[key] for key in sorted(found) if not found[key]]

@@ -104,9 +104,10 @@ class _Loop:
             end="unreachable",
         )
         read = _Read(sent)
+        slot = client if self.load.placed else None
         end: End = "unreachable"
         with suppress(ConnectionError, OSError, http.client.HTTPException, Broken):
-            end = self._read(stream, read, Ask(prompt=prompt, output_tokens=self.load.output_tokens, model=self.model))
+            end = self._read(stream, read, Ask(prompt=prompt, output_tokens=self.load.output_tokens, model=self.model, slot=slot))
         return read.closed(self.now(), "stopped" if stream.ended else end)
 
     def _read(self, stream: Stream, read: _Read, ask: Ask) -> End:

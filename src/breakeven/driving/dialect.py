@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from breakeven import registry
 
@@ -20,6 +20,8 @@ class Ask:
     prompt: tuple[int, ...] | str
     output_tokens: int
     model: str
+    slot: int | None = None
+    """Where it is to run, of the engine's slots; None where the engine chooses, or cannot be told."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +46,8 @@ class Dialect:
     name: str
     path: str
     takes_ids: bool
+    places: bool = field(default=False, kw_only=True)
+    """Whether a request can say which slot it is to run in."""
     body: Callable[[Ask], Mapping[str, object]]
     read: Callable[[Mapping[str, object]], Piece]
 

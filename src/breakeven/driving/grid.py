@@ -35,6 +35,8 @@ class Room:
     pool_tokens: float = float("inf")
     """Of all together."""
     step_tokens: int = CHUNK
+    fine: int = 1
+    """Widths up to here are all taken at the shortest context: an engine's kernels may cut rows into small tiles."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,7 +122,8 @@ def plan(widths: Sequence[int], contexts: Sequence[int], prompts: Sequence[int],
     """Visits of every point that fits: one to warm up, then each point once a round, the order turned round from one round to the next."""
     chosen = tuple(dict.fromkeys(widths)) or _widths(room)
     asked = tuple(dict.fromkeys(contexts)) or CONTEXTS
-    points = [(width, context) for context in asked for width in chosen]
+    fine = chosen if widths else tuple(sorted({*chosen, *range(1, min(room.fine, room.sequences, WIDEST) + 1)}))
+    points = [(width, context) for context in asked for width in (fine if context == min(asked) else chosen)]
     rounds = _rounds(chosen, bounds)
     found = {point: _visit(*point, room, bounds.seconds / rounds) for point in points}
     visits = [visit for visit in found.values() if visit is not None]

@@ -27,6 +27,8 @@ class Load:
     vocabulary: int = VOCABULARY
     silence_s: float = 120.0
     """A stream that says nothing for so long is given up."""
+    placed: bool = False
+    """Whether each client takes the slot of its own number, so that those that run are neighbours."""
 
 
 def prompt_ids(load: Load, number: int) -> tuple[int, ...]:

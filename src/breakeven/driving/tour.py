@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 
 from breakeven.driving.client import run
@@ -40,6 +40,8 @@ class Tour:
     load_before: float | None
     """Mean number of running processes of our machine in the minute before it began."""
     load_after: float | None
+    placed: bool = False
+    """Whether streams ran in neighbouring slots."""
 
     @property
     def requests(self) -> int:
@@ -71,9 +73,13 @@ def tour(
     model: str = "",
     salt: str = "0",
     vocabulary: int = VOCABULARY,
+    placed: bool = False,
     progress: Progress | None = None,
 ) -> Tour:
-    """Drive a plan. Prompts of a salt are all different; another tour of the same engine takes another salt."""
+    """Drive a plan. Prompts of a salt are all different; another tour of the same engine takes another salt.
+
+    ``placed``: streams run in neighbouring slots, so that a step is one pass.
+    """
     visited: list[Visited] = []
     before, start, ended = machine_load(), perf_counter(), "all_sent"
     for place, visit in enumerate(plan.visits):
@@ -83,7 +89,8 @@ def tour(
             break
         if progress is not None:
             progress(place, len(plan.visits), visit)
-        driven = run(endpoint, dialect, _load(visit, min(visit.seconds, left), f"{salt}/{place}", vocabulary), model=model)
+        load = replace(_load(visit, min(visit.seconds, left), f"{salt}/{place}", vocabulary), placed=placed)
+        driven = run(endpoint, dialect, load, model=model)
         visited.append(Visited(visit=visit, driven=driven))
         if driven.ended in ("failed", "interrupted"):
             ended = driven.ended
@@ -95,6 +102,7 @@ def tour(
         seconds=perf_counter() - start,
         load_before=before,
         load_after=machine_load(),
+        placed=placed,
     )
 
 

@@ -11,7 +11,7 @@ from breakeven import streams
 from breakeven.advice import Advice
 from breakeven.errors import BreakevenError, UnreachableError
 from breakeven.exporter.page import State, exposition
-from breakeven.exporter.server import Serving
+from breakeven.exporter.server import PageServer
 from breakeven.messages import Message
 from breakeven.spec.evidence import Evidence
 
@@ -111,7 +111,7 @@ class Exporter:
 def run(loop: Loop, host: str, port: int, language: str = "en", stop: Event | None = None) -> None:
     """Observe and serve until Ctrl-C."""
     exporter = Exporter(loop, language)
-    with Serving(host, port, exporter.page) as serving:
+    with PageServer(host, port, exporter.page) as serving:
         shown = f"[{host}]" if ":" in host else host
         streams.tell(Message("export.serving", {"host": shown, "port": serving.port, "targets": ", ".join(loop.targets)}))
         try:

@@ -94,7 +94,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Requests are not logged."""
 
 
-class Serving:
+class PageServer:
     """The server while it runs."""
 
     def __init__(self, host: str, port: int, page: Callable[[], bytes]) -> None:
@@ -105,7 +105,7 @@ class Serving:
         self.port = self._server.server_port
         self._thread = Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True)
 
-    def __enter__(self) -> Serving:
+    def __enter__(self) -> PageServer:
         self._thread.start()
         return self
 

@@ -51,7 +51,8 @@ def derived(readings: Sequence[Reading]) -> list[Reading]:
         for (quantity, rank), first in list(found.items()):
             second = found.get((rule.second, rank))
             if quantity == rule.first and second is not None:
-                one = replace(first, quantity=rule.quantity, value=float(rule.made(np.array(first.value), np.array(second.value))))
+                value = float(rule.made(np.array(first.value), np.array(second.value)))
+                one = replace(first, quantity=rule.quantity, value=value, lacking=first.lacking | second.lacking)
                 found[rule.quantity, rank] = one
                 made.append(one)
         told |= {one.quantity for one in made}

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from breakeven.adapter import AVERAGED, QUANTITIES, Alias
 from breakeven.exposition.places import Key, Part, Place, adapter, key, places
-from breakeven.exposition.samples import Sample
+from breakeven.exposition.samples import LARGEST, Sample
 from breakeven.messages import Message
 
 
@@ -29,30 +29,52 @@ class Reading:
     """Scaled to SI."""
     labels: Mapping[str, str] = field(default_factory=dict)
     """All labels of an info metric; else empty."""
+    lacking: frozenset[str] = frozenset()
+    """Samples that belong to it and were no numbers, as they stand on the page: it is what the others add up to."""
 
 
 Placed = tuple[Place, Key, Sample]
 
 
-def gathered(found: Iterable[Sample], name: str) -> tuple[tuple[Reading, ...], tuple[Message, ...]]:
-    """The readings of a page by one adapter, and what is to be said of them."""
-    placed = [
+def gathered(found: Iterable[Sample], name: str, wrong: Iterable[Sample] = ()) -> tuple[tuple[Reading, ...], tuple[Message, ...]]:
+    """The readings of a page by one adapter, and what is to be said of them; ``wrong`` are samples that were no numbers."""
+    placed = [*_placed(found, name)]
+    best: dict[str, int] = {}
+    for place, _, _ in placed:
+        best[place.quantity] = min(best.get(place.quantity, place.order), place.order)
+    together: dict[Key, list[Placed]] = {}
+    for one in (*placed, *_placed(wrong, name)):
+        if one[0].order == best.get(one[0].quantity):
+            together.setdefault(one[1], []).append(one)
+    together = {where: _first_copy(of, adapter(name).copy_labels) for where, of in together.items()}
+    together, uneven = _even(together)
+    lacking = _lacking(together)
+    sound = {where: [one for one in of if abs(one[2].value) <= LARGEST] for where, of in together.items()}
+    return tuple(_reading(where, of, lacking.get(_whole(where), frozenset())) for where, of in sound.items() if of), _said_of(uneven)
+
+
+def _placed(found: Iterable[Sample], name: str) -> Iterator[Placed]:
+    return (
         (place, where, sample)
         for sample in found
         for place in places().get(sample.name, ())
         if place.adapter == name and not (sample.value < 0 and place.quantity in AVERAGED)  # vLLM V0: -1 where prefix caching is off
         if (where := key(place, sample.labels)) is not None
-    ]
-    best: dict[str, int] = {}
-    for place, _, _ in placed:
-        best[place.quantity] = min(best.get(place.quantity, place.order), place.order)
-    together: dict[Key, list[Placed]] = {}
-    for one in placed:
-        if one[0].order == best[one[0].quantity]:
-            together.setdefault(one[1], []).append(one)
-    together = {where: _first_copy(of, adapter(name).copy_labels) for where, of in together.items()}
-    together, uneven = _even(together)
-    return tuple(_reading(where, of) for where, of in together.items()), _said_of(uneven)
+    )
+
+
+def _whole(where: Key) -> Key:
+    """What a part of a histogram is a part of: its sum says nothing beside a count that holds more."""
+    return replace(where, part="", le=None)
+
+
+def _lacking(together: Mapping[Key, list[Placed]]) -> dict[Key, frozenset[str]]:
+    """The samples of each quantity that were no numbers."""
+    found: dict[Key, frozenset[str]] = {}
+    for where, of in together.items():
+        if wrong := frozenset(f"{one[2].name}{sorted(one[2].labels.items())}" for one in of if not abs(one[2].value) <= LARGEST):
+            found[_whole(where)] = found.get(_whole(where), frozenset()) | wrong
+    return found
 
 
 def _first_copy(of: Sequence[Placed], labels: Sequence[str]) -> list[Placed]:
@@ -81,7 +103,7 @@ def _said_of(uneven: set[str]) -> tuple[Message, ...]:
     return (Message("adapter.page_buckets", {"metrics": ", ".join(sorted(uneven))}),) if uneven else ()
 
 
-def _reading(where: Key, of: Sequence[Placed]) -> Reading:
+def _reading(where: Key, of: Sequence[Placed], lacking: frozenset[str]) -> Reading:
     alias, is_info = of[0][0].alias, QUANTITIES[where.quantity] == "info"
     value = math.fsum(one[2].value for one in of)
     if where.quantity in AVERAGED:
@@ -95,4 +117,5 @@ def _reading(where: Key, of: Sequence[Placed]) -> Reading:
         alias=alias,
         value=of[0][2].value if is_info else value * (alias.scale if where.part in ("", "sum") else 1.0),
         labels=dict(of[0][2].labels) if is_info else {},
+        lacking=lacking,
     )

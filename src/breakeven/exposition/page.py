@@ -71,7 +71,8 @@ def read(body: bytes, content_type: str = "", engine: str | None = None, *, mode
     if model is not None and model not in models:
         raise InputError("page_no_model", target=target, model=model, models=", ".join(models) or "-")
     mine = [one for one in of_name if model is None or one.labels.get(label) in (model, None)]
-    page = _page(name, mine, found, (*said(told, name), *_said_of_models(models, model)))
+    wrong = [one for one in found.not_numbers if model is None or one.labels.get(label) in (model, None)]
+    page = _page(name, mine, found, (*said(told, name), *_said_of_models(models, model)), wrong)
     beside = tuple(one for other in told if other != name and adapter(other).role == "device" for one in gathered(found.found, other)[0])
     page = page if page.role == "device" else replace(page, engine=page.engine or engine or "")
     started = [one.value for one in found.found if one.name == STARTED]
@@ -101,8 +102,8 @@ def _is_text(body: bytes) -> bool:
     return True
 
 
-def _page(name: str, mine: Iterable[Sample], found: Samples, notes: tuple[Message, ...]) -> Page:
-    readings, of_readings = gathered(mine, name)
+def _page(name: str, mine: Iterable[Sample], found: Samples, notes: tuple[Message, ...], wrong: Iterable[Sample] = ()) -> Page:
+    readings, of_readings = gathered(mine, name, wrong)
     readings += tuple(derived(readings))
     of, told = adapter(name), {one.quantity for one in readings}
     return Page(

@@ -6,11 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+import numpy as np
+
 from breakeven.draws import Draws
 from breakeven.efficiencies import Efficiencies
 from breakeven.ledger.draft import method_of
 from breakeven.ledger.measured_step import Widths, at_conditions, blended
 from breakeven.ledger.shard import Shard, shard
+from breakeven.ledger.slots import dealt
 from breakeven.ledger.step import StepCost, draft_passes_s, in_a_stage, on_a_rank, roofline_s, step_cost
 from breakeven.spec.calibration import StepCurve
 from breakeven.spec.deployment import Deployment
@@ -41,7 +44,10 @@ def applies(curve: StepCurve, d: Deployment) -> bool:
 
 
 def with_curves(cost: StepCost, d: Deployment, s: Shard, e: Efficiencies, draws: Draws, context_tokens: Array | float) -> StepCost:
-    """The price of a step with what was measured over its width: of the target, and of a draft model."""
+    """The price of a step with what was measured over its width: of the target, and of a draft model.
+
+    Passes of neighbouring slots are dealt out over slots with caches of their own; other curves have the gaps that their streams left.
+    """
     if d.calibration is None or not d.calibration.curves:
         return cost
     drafted = _draft_widths(cost, d)
@@ -49,11 +55,38 @@ def with_curves(cost: StepCost, d: Deployment, s: Shard, e: Efficiencies, draws:
     if not kept:
         return cost if drafted is None else replace(cost, draft_widths=drafted)
     chosen = _nearest([_measured(group, d, draws) for group in _by_setting(kept)], s)
-    widths = [_at(curve, cost, d, chosen.shard, e) for curve in chosen.curves]
-    contexts = [curve.context_tokens for curve in chosen.curves]
-    here = partial(roofline_s, cost)
+    one_pass = replace(cost, slots=0)
+    curves = with_stairs(chosen.curves)
+    widths = [_at(curve, one_pass, d, chosen.shard, e) for curve in curves]
+    contexts = [curve.context_tokens for curve in curves]
+    here = partial(roofline_s, one_pass)
     whole = widths[0] if len(widths) == 1 else blended(widths, contexts, context_tokens, here, cost.rows)
-    return replace(cost, widths=whole, draft_widths=drafted)
+    apart = cost.slots > 0 and chosen.curves[0].engine.kv_unified
+    step = dealt(whole, cost.slots, here, partial(roofline_s, cost), cost.rows) if apart else whole
+    return replace(cost, widths=step, one_pass=whole, draft_widths=drafted)
+
+
+def with_stairs(curves: Sequence[StepCurve]) -> list[StepCurve]:
+    """Curves at several contexts on the widths of the finest: a kernel's tiles are the same at all of them.
+
+    A width that a coarser curve lacks is straight between its neighbours, times what the finest has there over what is straight in it.
+    """
+    finest = max(curves, key=lambda curve: len(curve.rows))
+    return [_finer(curve, finest) for curve in curves]
+
+
+def _finer(curve: StepCurve, finest: StepCurve) -> StepCurve:
+    shared = [width for width in curve.rows if width in finest.rows]
+    more = [width for width in finest.rows if width not in curve.rows and shared and shared[0] < width < shared[-1]]
+    if not more:
+        return curve
+    own = dict(zip(finest.rows, finest.step_s, strict=True))
+    stairs = np.array([own[width] for width in more]) / np.interp(more, shared, [own[width] for width in shared])
+    found = {
+        **dict(zip(curve.rows, curve.step_s, strict=True)),
+        **dict(zip(more, np.interp(more, curve.rows, curve.step_s) * stairs, strict=True)),
+    }
+    return replace(curve, rows=tuple(sorted(found)), step_s=tuple(float(found[width]) for width in sorted(found)))
 
 
 def _by_setting(curves: Sequence[StepCurve]) -> list[tuple[StepCurve, ...]]:

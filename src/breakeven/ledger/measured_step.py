@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -38,11 +39,12 @@ class Widths:
 
 
 def at_conditions(rows: Sequence[float], measured_s: Sequence[float], reference: Roofline, here: Roofline, rows_each: int) -> Widths:
-    """A measured curve at the conditions of a step of ``rows_each`` rows a sequence; what falls is lifted to what came before."""
+    """A measured curve at the conditions of a step of ``rows_each`` rows a sequence; what was measured to fall, falls."""
     widths = _looked_at(rows, float(rows_each))
     asked = _along(widths, max(np.ndim(here(1.0)), np.ndim(reference(1.0))))
     measured = np.interp(asked, rows, measured_s)
-    return _joined(widths, measured * here(asked / rows_each) / reference(asked), here, rows_each)
+    seconds = _lifted(measured * here(asked / rows_each) / reference(asked), measured)
+    return _joined(widths, seconds, here, rows_each)
 
 
 def _looked_at(rows: Sequence[float], least: float) -> list[float]:
@@ -64,14 +66,21 @@ def _along(widths: Sequence[float], dimensions: int) -> Array:
 
 
 def _joined(widths: Sequence[float], seconds: Array, here: Roofline, rows_each: int) -> Widths:
-    """Points as a curve that does not fall, with the factors by which the roofline goes on at its ends."""
-    rising = np.maximum.accumulate(seconds, axis=0)
+    """Points as a curve, with the factors by which the roofline goes on at its ends."""
     return Widths(
         rows=tuple(widths),
-        step_s=rising,
-        below=rising[0] / here(widths[0] / rows_each),
-        above=rising[-1] / here(widths[-1] / rows_each),
+        step_s=seconds,
+        below=seconds[0] / here(widths[0] / rows_each),
+        above=seconds[-1] / here(widths[-1] / rows_each),
     )
+
+
+def _lifted(seconds: Array, measured: Array) -> Array:
+    """Points that the other conditions alone would make fall, lifted to what came before: from one measured fall to the next it rises."""
+    first = measured.reshape(len(measured), -1)[:, 0]
+    falls = np.diff(first, prepend=first[0]) < 0.0
+    starts = [0, *(int(place) for place in np.flatnonzero(falls)), len(seconds)]
+    return np.concatenate([np.maximum.accumulate(seconds[start:end], axis=0) for start, end in pairwise(starts)])
 
 
 def blended(curves: Sequence[Widths], contexts: Sequence[float], context_tokens: Array | float, here: Roofline, rows_each: int) -> Widths:

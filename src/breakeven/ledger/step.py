@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from breakeven.efficiencies import Efficiencies
-from breakeven.ledger import bandwidth, compute, experts, measured_step, memory, wire
+from breakeven.ledger import bandwidth, compute, experts, measured_step, memory, slots, wire
 from breakeven.ledger.measured_step import Widths
 from breakeven.ledger.shard import Shard
 from breakeven.spec.model import Attention
@@ -63,6 +64,8 @@ class StepCost:
     """Ranks of attention data parallelism, which step together: the fullest sets the step, and the experts see the rows of all."""
     context_spread: Array | float = 0.0
     """m(R)·(deviation of the contexts over their mean): how much more the slowest rank has cached, times √sequences."""
+    slots: int = 0
+    """Slots with a cache of their own each, whose busy stretches take a pass each; 0 where one pass takes all sequences."""
     expert_parallel: int = 1
     expert_skew: Array | float = 1.0
     expert_imbalance: Array | float = 1.0
@@ -75,13 +78,25 @@ class StepCost:
     draft_experts_read_s: Array | float = 0.0
     widths: Widths | None = None
     """Measured steps without what a round of speculation adds, at the conditions of this one, over the replica's rows."""
+    one_pass: Widths | None = None
+    """The same of one pass, where ``slots`` make several of a step."""
     draft_widths: Widths | None = None
     """Measured passes of the draft, all k together, over sequences."""
+
+    @cached_property
+    def linear_s(self) -> Array | float:
+        """Seconds that one more sequence adds whatever the rest does."""
+        return self.per_sequence_s + self.attention_s + self.rows * self.per_row_s
+
+    @cached_property
+    def dequantises(self) -> bool:
+        """Whether there are weights that are written out in 16 bits first."""
+        return bool(np.any(self.dense_dequantise_s))
 
 
 def in_a_stage(cost: StepCost, batch: Array | float) -> Array | float:
     """Sequences in one stage of the pipeline: a step that runs has at least one, however idle the replica is on average."""
-    return np.maximum(batch / cost.stages, 1.0)
+    return np.maximum(batch if cost.stages == 1 else batch / cost.stages, 1.0)
 
 
 def on_a_rank(cost: StepCost, staged: Array | float) -> Array | float:
@@ -124,7 +139,7 @@ def _draft_s(cost: StepCost, b: Array | float, staged: Array | float) -> Array |
 
 def _dense_read_s(cost: StepCost, n: Array | float) -> Array | float:
     """Weight reads; formats written out in 16 bits first are read again as soon as there is more than one row."""
-    if not np.any(cost.dense_dequantise_s):
+    if not cost.dequantises:
         return cost.dense_read_s
     return cost.dense_read_s + cost.dense_dequantise_s * np.greater(n, 1.0).astype(float)
 
@@ -134,29 +149,44 @@ def parts(cost: StepCost, batch: Array | float) -> Mapping[str, Array | float]:
 
     A measured step is divided up as the roofline divides its own.
     """
-    staged = in_a_stage(cost, batch)
+    passes = passes_of(cost, batch)
+    staged = in_a_stage(cost, batch / passes)
     b = on_a_rank(cost, staged)
     n = b * cost.rows
-    found = {
+    found: dict[str, Array | float] = {
         "dense": smoothmax(_dense_read_s(cost, n), n * cost.dense_compute_s),
         "experts": _experts_s(cost, staged) if cost.experts else 0.0,
         "attention": (b + extra_context(cost, b)) * cost.attention_s if cost.ranks > 1 else b * cost.attention_s,
         "communication": n * cost.per_row_s,
         "fixed": cost.fixed_s + b * cost.per_sequence_s,
     }
+    if cost.slots:
+        found = {name: passes * seconds for name, seconds in found.items()}
     if cost.widths is not None:
         measured = measured_factor(cost, batch)
         found = {name: measured * seconds for name, seconds in found.items()}
-    return {**found, "speculation": _draft_s(cost, b, staged) if cost.rows > 1 else 0.0}
+    return {**found, "speculation": _speculation_s(cost, batch)}
+
+
+def passes_of(cost: StepCost, batch: Array | float) -> Array | float:
+    """Passes that a step takes: one, but for slots with caches of their own (:mod:`breakeven.ledger.slots`)."""
+    return slots.passes(batch, cost.slots) if cost.slots else 1.0
 
 
 def roofline_s(cost: StepCost, batch: Array | float) -> Array | float:
-    """Seconds of a step by the roofline alone, without what a round of speculation adds, in one pass over the arrays."""
+    """Seconds of a step by the roofline alone, without what a round of speculation adds: of all its passes, each as wide as their mean."""
+    if not cost.slots:
+        return pass_s(cost, batch)
+    passes = slots.passes(batch, cost.slots)
+    return passes * pass_s(cost, np.maximum(batch, 1.0) / passes)
+
+
+def pass_s(cost: StepCost, batch: Array | float) -> Array | float:
+    """Seconds of one pass of ``batch`` sequences by the roofline."""
     staged = in_a_stage(cost, batch)
     b = on_a_rank(cost, staged)
     n = b * cost.rows if cost.rows != 1 else b
-    linear = cost.per_sequence_s + cost.attention_s + cost.rows * cost.per_row_s
-    time = cost.fixed_s + b * linear + smoothmax(_dense_read_s(cost, n), n * cost.dense_compute_s)
+    time = cost.fixed_s + b * cost.linear_s + smoothmax(_dense_read_s(cost, n), n * cost.dense_compute_s)
     if cost.experts:
         time = time + _experts_s(cost, staged)
     if cost.ranks > 1:
@@ -177,10 +207,15 @@ def step_time(cost: StepCost, batch: Array | float) -> Array | float:
     time = roofline_s(cost, batch)
     if cost.widths is not None:
         time = measured_step.over(cost.widths, np.maximum(batch, 1.0) * cost.rows, time)
-    if cost.rows > 1:
-        staged = in_a_stage(cost, batch)
-        time = time + _draft_s(cost, on_a_rank(cost, staged), staged)
-    return time
+    return time + _speculation_s(cost, batch) if cost.rows > 1 else time
+
+
+def _speculation_s(cost: StepCost, batch: Array | float) -> Array | float:
+    """What a round of speculation adds: the draft takes its passes over all sequences together."""
+    if cost.rows == 1:
+        return 0.0
+    staged = in_a_stage(cost, batch)
+    return _draft_s(cost, on_a_rank(cost, staged), staged)
 
 
 def extra_context(cost: StepCost, b: Array | float) -> Array | float:
@@ -224,9 +259,19 @@ def attention_launches_s(s: Shard, e: Efficiencies, engine_name: str) -> tuple[A
 
 
 def step_cost(
-    s: Shard, e: Efficiencies, engine_name: str, context_tokens: Array | float, rows: int = 1, *, context_deviation: Array | float = 0.0
+    s: Shard,
+    e: Efficiencies,
+    engine_name: str,
+    context_tokens: Array | float,
+    rows: int = 1,
+    *,
+    context_deviation: Array | float = 0.0,
+    own_slots: int = 0,
 ) -> StepCost:
-    """The coefficients of a decode step at a mean context (model.md 6); ``context_deviation`` is that of the sequences, in tokens."""
+    """The coefficients of a decode step at a mean context (model.md 6); ``context_deviation`` is that of the sequences, in tokens.
+
+    ``own_slots`` is how many slots have a cache of their own each, 0 where all sequences share one.
+    """
     model = s.model
     rate = s.bandwidth_bytes_per_s
     moe_layers = model.experts.layers if model.experts else 0
@@ -250,6 +295,7 @@ def step_cost(
         expert_sharing=e.expert_sharing,
         ranks=s.layout.ranks,
         context_spread=spread_over_ranks(context_tokens, context_deviation, s.layout.ranks),
+        slots=own_slots,
         expert_parallel=s.layout.expert_parallel,
         expert_skew=s.expert_skew,
         expert_imbalance=e.expert_imbalance,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import isfinite
-from typing import Any
+from typing import Any, TypeGuard
 
 from breakeven.measured.step_forms import Reading
 from breakeven.messages import Message
 
 Fields = Mapping[str, Any]
+LARGEST = 1e300
 PLAIN = 1.01
 """Tokens a round up to which nothing was drafted."""
 MS = 1e-3
@@ -94,9 +94,18 @@ def figure(fields: Fields, *paths: str) -> float | None:
         value = at(fields, path)
         if isinstance(value, str):
             value = _number(value)
-        if isinstance(value, (int, float)) and not isinstance(value, bool) and isfinite(value):
+        if is_number(value):
             return float(value)
     return None
+
+
+def is_number(value: object) -> TypeGuard[int | float]:
+    """Whether it is a number that can be counted with: no truth value, finite, and not a whole number beyond all floats.
+
+    >>> is_number(2), is_number(True), is_number(10**400), is_number(float("nan"))
+    (True, False, False, False)
+    """
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= LARGEST
 
 
 def _number(text: str) -> float | None:

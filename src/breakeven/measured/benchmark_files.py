@@ -16,7 +16,7 @@ from breakeven.measured.lines import LONGEST_PATH, read_text
 from breakeven.messages import Message
 from breakeven.origin.values import shown
 
-ENDINGS = (".json", ".jsonl", ".csv", ".yaml", ".yml", ".md", ".txt", ".gz")
+ENDINGS = (".json", ".jsonl", ".csv", ".yaml", ".yml", ".md", ".sql", ".txt", ".gz")
 MOST_FILES = 2000
 BEYOND = 1e7
 """Seconds, streams or tokens of a request that nobody has measured."""

@@ -1,4 +1,4 @@
-"""A file's text as records: JSON (one object, several one after the other, a list), YAML, CSV, or a table of Markdown."""
+"""A file's text as records: JSON (one object, several one after the other, a list), YAML, CSV, SQL, or a table of Markdown."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from breakeven.errors import InputError
+from breakeven.measured import benchmark_sql
 from breakeven.measured.benchmark import Record
 from breakeven.measured.sheets import METRIC
 from breakeven.origin.values import shown
@@ -22,6 +23,8 @@ def records_of(text: str, where: str) -> Iterator[Record]:
     stripped = text.lstrip("\ufeff \t\r\n")
     if stripped[:1] in ("{", "["):
         return _json(text, where)
+    if benchmark_sql.is_sql(stripped):
+        return benchmark_sql.rows_of(text, where)
     if stripped[:1] == "|" or "\n|" in text[:4096]:
         return _markdown(text, where)
     if _is_yaml(stripped):

@@ -14,7 +14,7 @@ from breakeven.evaluator import Point, evaluate
 from breakeven.kernels import SIXTEEN_BIT
 from breakeven.measured import words
 from breakeven.measured.pair import Speed
-from breakeven.measured.reading import Reading, refused
+from breakeven.measured.reading import RowReading, refused
 from breakeven.measured.speeds import REQUEST_RATE
 from breakeven.messages import Message
 from breakeven.spec.check import check_deployment
@@ -52,7 +52,7 @@ class Arms:
 
 
 def base(
-    r: Reading, *, device: Device | None = None, split: words.Split | None = None, engine: tuple[str, str] | None = None
+    r: RowReading, *, device: Device | None = None, split: words.Split | None = None, engine: tuple[str, str] | None = None
 ) -> Deployment:
     """The row's model, device and engine; weights and cache in 16 bit, no lever on."""
     device, model = device or r.device(), r.model()
@@ -81,7 +81,7 @@ def _defaults(name: str, version: str, device: str) -> Engine:
     return catalog.engine(name, version, catalog.load("hardware", device)) if known else Engine(name=name, version=version)
 
 
-def served_as(r: Reading, d: Deployment) -> Deployment:
+def served_as(r: RowReading, d: Deployment) -> Deployment:
     """The deployment with the row's own weights and cache, where the lever is another."""
     family = weights(r, d)
     cache = "fp8" if family in EIGHT_BIT_CACHES else "bf16"
@@ -93,7 +93,7 @@ def served_as(r: Reading, d: Deployment) -> Deployment:
     return set_engine(d, quantization=family, kv_cache_dtype=cache)
 
 
-def weights(r: Reading, d: Deployment) -> str | None:
+def weights(r: RowReading, d: Deployment) -> str | None:
     """The family of the row's weights; None in 16 bit. A model that is published in 4-bit floats alone is served in them."""
     native = native_format(r.model())
     if native is not None:

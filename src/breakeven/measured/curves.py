@@ -1,4 +1,4 @@
-"""Steps of the same conditions as a curve over their width: one time a width, and none that falls."""
+"""Steps of the same conditions as a curve over their width: one time a width, and none that falls by less than its rounds lie apart."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def curves_of(steps: Iterable[Step]) -> list[Drawn]:
 def _curve(steps: Sequence[Step]) -> Drawn:
     widths = sorted({step.width for step in steps})
     measured = [float(np.median([step.step_s for step in steps if step.width == width])) for width in widths]
-    levelled = rising(measured)
+    levelled = _levelled(measured, [_apart(steps, width) for width in widths])
     engine, d = steps[0].deployment.engine, steps[0].deployment
     return Drawn(
         curve=Curve(
@@ -50,6 +50,27 @@ def _curve(steps: Sequence[Step]) -> Drawn:
         ),
         levelled=tuple(width for width, before, after in zip(widths, measured, levelled, strict=True) if before != after),
     )
+
+
+def _apart(steps: Sequence[Step], width: float) -> float:
+    """Longest over shortest round at a width; without rounds nothing is known of its noise, and no fall stands."""
+    apart = [step.spread for step in steps if step.width == width]
+    return float("inf") if None in apart else max(one for one in apart if one is not None)
+
+
+def _levelled(seconds: Sequence[float], apart: Sequence[float]) -> list[float]:
+    """Seconds that rise, but where they fall by more than the rounds of either width lie apart: a kernel's tiles make such stairs.
+
+    >>> [[round(each, 2) for each in _levelled([3.0, 2.0, 1.9], [1.1, apart, 1.1])] for apart in (1.1, float("inf"))]
+    [[3.0, 1.95, 1.95], [2.25, 2.25, 2.25]]
+    """
+    found: list[float] = []
+    start = 0
+    for place in range(1, len(seconds) + 1):
+        if place == len(seconds) or seconds[place - 1] > seconds[place] * max(apart[place - 1], apart[place]):
+            found += rising(seconds[start:place])
+            start = place
+    return found
 
 
 def rising(values: Sequence[float]) -> list[float]:

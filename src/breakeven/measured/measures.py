@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from breakeven.measured import speeds, words
 from breakeven.measured.conditions import room_for, under
 from breakeven.measured.pair import Speed
-from breakeven.measured.reading import Reading, refused
+from breakeven.measured.reading import RowReading, refused
 from breakeven.measured.words.quantities import dataset
 from breakeven.spec.deployment import Deployment
 from breakeven.stats import Range, Value
@@ -36,14 +36,14 @@ class Measure:
     on: Loaded
 
 
-def load_of(r: Reading, column: str = "batch_or_concurrency") -> words.Load:
+def load_of(r: RowReading, column: str = "batch_or_concurrency") -> words.Load:
     """How much ran at once."""
     found = words.load(r.text(column))
     r.understood("load", column, found)
     return found
 
 
-def tokens(r: Reading, column: str, side: str) -> Value:
+def tokens(r: RowReading, column: str, side: str) -> Value:
     """Tokens of one side, ``input`` or ``output``."""
     found = words.tokens(r.text(column), side)
     _, sentence = words.said("tokens", r.text(column), found)
@@ -51,7 +51,7 @@ def tokens(r: Reading, column: str, side: str) -> Value:
     return found
 
 
-def lengths(r: Reading) -> tuple[Value, Value]:
+def lengths(r: RowReading) -> tuple[Value, Value]:
     """Tokens of prompt and answer; a named set of prompts states both."""
     column = "output_len" if r.text("output_len") else PROMPT
     if column == PROMPT and dataset(r.text(column)) is None:
@@ -59,7 +59,7 @@ def lengths(r: Reading) -> tuple[Value, Value]:
     return tokens(r, PROMPT, "input"), tokens(r, column, "output")
 
 
-def measure(r: Reading, load: words.Load | None = None) -> Measure:
+def measure(r: RowReading, load: words.Load | None = None) -> Measure:
     """What a row measures, by its metric first and its load second."""
     metric = r.metric()
     if metric.kind in PROMPTS:
@@ -112,13 +112,13 @@ def _loaded(kind: str, count: float | None, prompt: Value, answer: Value) -> Loa
     return lambda d: under(d, **{field: count}, input_tokens=prompt, output_tokens=answer)
 
 
-def _prompt(r: Reading, metric: words.Metric) -> Loaded:
+def _prompt(r: RowReading, metric: words.Metric) -> Loaded:
     """One prompt at a time, and no answer to speak of."""
     asked: Value = float(metric.tokens) if metric.tokens and not r.stated(PROMPT) else tokens(r, PROMPT, "input")
     return lambda d: under(d, concurrency=1.0, input_tokens=asked, output_tokens=2.0)
 
 
-def _stream(r: Reading, load: words.Load, metric: words.Metric) -> Loaded:
+def _stream(r: RowReading, load: words.Load, metric: words.Metric) -> Loaded:
     """Sequences decoding together at a mean context: that of the prompt and half of the answer."""
     batch = load.on or 1.0
     context: Value = UNSTATED_CONTEXT

@@ -11,7 +11,7 @@ from breakeven.evaluator import Point, evaluate
 from breakeven.measured import words
 from breakeven.measured.conditions import Arms, check_runs
 from breakeven.measured.pair import Pair
-from breakeven.measured.reading import Reading, refused
+from breakeven.measured.reading import RowReading, refused
 from breakeven.measured.row import NotUnderstood, Row
 from breakeven.spec.deployment import Deployment
 
@@ -20,7 +20,7 @@ BOTH = "+"
 
 def pair_of(row: Row) -> Pair:
     """The row's two arms and how it measures their speed; NotUnderstood says what is missing or not modelled."""
-    r = Reading(row=row)
+    r = RowReading(row=row)
     levers = [words.lever(each) for each in r.text("lever").split(BOTH)]
     measured = gain_of(r)
     try:
@@ -49,7 +49,7 @@ def pair_of(row: Row) -> Pair:
     )
 
 
-def _arms(r: Reading, levers: list[str]) -> Arms:
+def _arms(r: RowReading, levers: list[str]) -> Arms:
     first, *others = (registry.module("measured.arms", lever) for lever in levers)
 
     def also(d: Deployment) -> Deployment:
@@ -61,7 +61,7 @@ def _arms(r: Reading, levers: list[str]) -> Arms:
     return arms
 
 
-def _turned_on(module: ModuleType, r: Reading, d: Deployment) -> Deployment:
+def _turned_on(module: ModuleType, r: RowReading, d: Deployment) -> Deployment:
     if not hasattr(module, "turn_on"):
         raise refused("not_together")
     found: Deployment = module.turn_on(r, d)
@@ -80,7 +80,7 @@ def _exposure(lever: str, row: str, off: Point) -> float | None:
     return float(module.exposure(row, off)) if row in getattr(module, "IN_PART", ()) else None
 
 
-def gain_of(r: Reading) -> float:
+def gain_of(r: RowReading) -> float:
     """The gain as stated, above 1 better; else from the two values, and whether less is better."""
     if r.stated("metric") and r.metric().kind == "hit_rate":
         raise refused("hits_are_no_gain")

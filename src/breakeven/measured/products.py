@@ -5,7 +5,7 @@ from __future__ import annotations
 from breakeven.measured import speeds, words
 from breakeven.measured.conditions import Arms, set_engine
 from breakeven.measured.measures import load_of
-from breakeven.measured.reading import Reading, refused
+from breakeven.measured.reading import RowReading, refused
 from breakeven.measured.row import NotUnderstood
 from breakeven.spec.deployment import Deployment
 from breakeven.spec.engine import Engine
@@ -18,12 +18,12 @@ WEIGHTS = 10**9
 """Any number large enough to be read from memory: the gain does not depend on it."""
 
 
-def is_product(r: Reading) -> bool:
+def is_product(r: RowReading) -> bool:
     """Whether a row measures a kernel and no engine."""
     return r.text("engine").lower().startswith(KERNEL_ONLY)
 
 
-def product(r: Reading) -> Arms:
+def product(r: RowReading) -> Arms:
     """One product, or those of a layer together: 16 bit against the kernel's format."""
     rows = load_of(r).on
     if rows is None:
@@ -42,7 +42,7 @@ def _matrix(name: str) -> Model:
     return Model(name=name, family="matrix", layers=1, hidden=1, vocabulary=1, attention=(), parameters=parameters, dtype="float16")
 
 
-def _family(r: Reading) -> str:
+def _family(r: RowReading) -> str:
     """The family of the kernel that the setting names, else of the format of the weights."""
     try:
         found = words.weight_format(words.setting(r.text("lever_setting"))[1])

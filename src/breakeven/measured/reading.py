@@ -18,7 +18,7 @@ def refused(key: str, **values: object) -> NotUnderstood:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reading:
+class RowReading:
     """A row, and its notes as they grow."""
 
     row: Row

@@ -147,6 +147,7 @@ def deployment_of(read: Named, stated: Stated) -> Deployment:
             tensor_parallel_size=read.tensor_parallel,
             pipeline_parallel_size=read.pipeline_parallel,
             max_num_seqs=max(256, int(read.width)),
+            kv_unified=True,  # how many slots there were, and which were busy, is in the steps
             quantization=quantization,
             kv_cache_dtype=_cache(read.cache),
             enable_prefix_caching=False,

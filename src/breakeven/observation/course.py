@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from breakeven.errors import BreakevenError
+from breakeven.errors import BreakevenError, UnreachableError
 from breakeven.messages import Message
 from breakeven.observation.scrape import Missed, Read
 
@@ -44,8 +44,9 @@ class Course:
         """A reading came back, in which so many counts were lower than before, and so many back where they had fallen from."""
         last = self._last
         self._leaps += returned > 0
-        if last is not None and self._missed_at_s is not None:
-            self._silent_s += max(one.at_s - last.at_s - self._every_s, 0.0)
+        if self._missed_at_s is not None:
+            since_s = self._began_s if last is None else last.at_s + self._every_s
+            self._silent_s += max(one.at_s - since_s, 0.0)
         if last is not None:
             self._compare(last, one, fell)
         self._last, self._missed_at_s = one, None
@@ -58,6 +59,11 @@ class Course:
         if fell or (known and before != after):
             values = {"target": self._source, "at": one.at_s - self._began_s, "gap": one.at_s - last.at_s, "fell": fell}
             self._restarts.append(Message("observe.note_restart" if fell else "observe.note_restart_unseen", values))
+
+    def unanswered(self, waited_s: float) -> BreakevenError:
+        """Why there is nothing of it after so long."""
+        target = "" if self.failure is None else self.failure.message.values["target"]
+        return UnreachableError("observe_busy", target=target, tries=self.missed, seconds=waited_s)
 
     def told(self) -> Iterator[Message]:
         """All that is to be said of it."""

@@ -28,7 +28,7 @@ MOMENTS = (1.0, 0.5, 0.25, 0.75, 0.1)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class HistoryQuery:
     """Which part of a history."""
 
     match: str
@@ -54,7 +54,7 @@ class _Found:
     notes: tuple[Message, ...]
 
 
-def read(server: Server, asked: Asked) -> Timeline:
+def read(server: Server, asked: HistoryQuery) -> Timeline:
     """What a server kept of the engines of one model, over a range: refused where it is of several, or of none that is known."""
     found = _look(server, asked)
     clock = _clock_names(found)
@@ -85,7 +85,7 @@ def matchers(match: str) -> str:
     return form[1] or ""
 
 
-def _look(server: Server, asked: Asked) -> _Found:
+def _look(server: Server, asked: HistoryQuery) -> _Found:
     inner = matchers(asked.match)
     span = {"start": f"{asked.start_s:.3f}", "end": f"{asked.end_s:.3f}"}
     names = prometheus.label_values(server, "__name__", match=f"{{{inner}}}" if inner else '{__name__!=""}', **span)
@@ -114,7 +114,7 @@ def _also(inner: str, label: str, value: str) -> str:
 
 
 def _of_one_model(
-    server: Server, asked: Asked, names: Sequence[str], inner: str, labels: Sequence[Mapping[str, str]], *notes: Message
+    server: Server, asked: HistoryQuery, names: Sequence[str], inner: str, labels: Sequence[Mapping[str, str]], *notes: Message
 ) -> _Found:
     """What is of one engine and one model, and of devices; other servers' metrics are left out, and that is said."""
     whose = _whose(labels)
@@ -151,7 +151,7 @@ def _most_common(labels: Sequence[Mapping[str, str]]) -> list[str]:
     return [max(sorted(set(names)), key=lambda name: len({where(one) for one in labels if one["__name__"] == name}))]
 
 
-def _alive(server: Server, asked: Asked, chosen_series: str, label: str) -> list[str]:
+def _alive(server: Server, asked: HistoryQuery, chosen_series: str, label: str) -> list[str]:
     """The models with samples in the range: a server lists those too that ended hours before it, in the same block of its store."""
     step = matrix.LOOKBACK_S
     start = max(asked.start_s, asked.end_s - step * (matrix.MOST_POINTS_A_SERIES - 1))
@@ -173,7 +173,7 @@ def _whose(labels: Sequence[Mapping[str, str]]) -> dict[tuple[str, ...], str]:
     return {key: chosen(some, None, "") for key, some in found.items() if some}
 
 
-def _engine(asked: Asked, names: Sequence[str], there: set[str]) -> str:
+def _engine(asked: HistoryQuery, names: Sequence[str], there: set[str]) -> str:
     """The adapter to read with: of an engine, else of a router."""
     for role in ("engine", "router"):
         mine = sorted(name for name in there if page.adapter(name).role == role and asked.engine in ("", page.adapter(name).engine))

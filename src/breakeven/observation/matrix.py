@@ -137,6 +137,7 @@ def _whole(labels: Mapping[str, str], one: _Gathered) -> Iterator[Stored]:
     times, values = np.concatenate(one.times), np.concatenate(one.values)
     known = np.abs(values) <= LARGEST
     if known.size:
-        yield Stored(labels=labels, times=times[known], values=values[known], not_numbers=int((~known).sum()))
+        wrong = int((~known).sum())
+        yield Stored(labels=labels, times=times[known], values=values[known], not_numbers=wrong, began_before=not known[0])
     if one.native:
         yield from native.parts(labels, one.native)

@@ -10,12 +10,13 @@ from math import inf, isfinite
 from typing import Literal
 
 from breakeven.adapter import QUANTITIES, Alias
-from breakeven.errors import BreakevenError, InputError
+from breakeven.errors import BreakevenError
 from breakeven.messages import Message
-from breakeven.observation import increases
+from breakeven.observation import increases, kinds
 from breakeven.observation.course import Course
-from breakeven.observation.page import Key, Part, Reading
-from breakeven.observation.scrape import Missed, Read
+from breakeven.observation.page import Key, Page, Reading
+from breakeven.observation.partial import SeriesKey, comparable
+from breakeven.observation.scrape import Missed, Read, is_busy
 from breakeven.observation.timeline import Series, Timeline
 
 Change = Literal["", "fell", "returned"]
@@ -23,19 +24,8 @@ LEAP = 0.5
 """Share of a fall that is made good from one reading to the next, from which it is no climb."""
 RISING = frozenset(quantity for quantity, kind in QUANTITIES.items() if kind in ("counter", "histogram"))
 """What falls only where a server began anew."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Key:
-    """What makes a series."""
-
-    source: str
-    quantity: str
-    rank: str
-    split: str
-    part: Part
-    le: float | None
-    family: str
+ANOTHER = "error.page_other_engine"
+"""A page that is not of the engine that was asked for: no waiting makes it one."""
 
 
 @dataclass(kw_only=True)
@@ -70,24 +60,32 @@ class Record:
         self.every_s = every_s
         self.readings = 0
         self.engine = ""
-        self._points: dict[_Key, _Points] = {}
+        self._first: dict[str, Page] = {}
+        self._points: dict[SeriesKey, _Points] = {}
         self._courses: dict[str, Course] = {}
         self._times: array[float] = array("d")
         self._notes: dict[object, Message] = {}
         self._unsure: set[tuple[str, Key]] = set()
 
     def add(self, one: Read | Missed) -> None:
-        """Take in a reading, or that one is missing."""
-        course = self._courses.setdefault(one.source, Course(one.source, self.every_s, one.at_s))
-        if isinstance(one, Read) and one.page.engine and self.engine not in ("", one.page.engine):
-            other = InputError("observe_engines_differ", target=one.source, engine=one.page.engine, other=self.engine)
+        """Take in a reading, or that one is missing.
+
+        A server that is of another kind than the others is refused; one that becomes so on the way is lost from then on, which is said.
+        """
+        if isinstance(one, Read) and (other := kinds.other(one.source, one.page, self._first)) is not None:
+            if one.source not in self._courses:
+                raise other
             one = Missed(source=one.source, at_s=one.at_s, error=other)
+        if isinstance(one, Missed) and one.error.message.key == ANOTHER and one.source not in self._courses:
+            raise one.error
+        course = self._courses.setdefault(one.source, Course(one.source, self.every_s, one.at_s))
         if isinstance(one, Missed):
             course.missing(one)
             return
         kept = [self._keep(one, reading) for reading in one.page.readings]
         course.read(one, fell=kept.count("fell"), returned=kept.count("returned"))
         self.engine = self.engine or one.page.engine
+        self._first.setdefault(one.source, one.page)
         self.readings += 1
         self._unsure.update((one.source, key) for key in one.page.unsure)
         self._times.append(one.at_s)
@@ -99,17 +97,26 @@ class Record:
         self._notes[message.key, message.values.get("target"), message.values.get("quantities")] = message
 
     def failed_first(self, servers: int) -> BreakevenError | None:
-        """Why the first server did not answer, once each of so many was asked and none has."""
-        if self.readings or len(self._courses) < servers:
+        """Why the first server did not answer, once each of so many was asked, and none has or is only busy."""
+        if self.readings or len(self._courses) < servers or self._busy() is not None:
             return None
         return next((course.failure for course in self._courses.values()), None)
+
+    def unanswered(self, waited_s: float) -> BreakevenError:
+        """Why there is nothing after so long: the server that was there all the time gave no page."""
+        course = self._busy() or next(iter(self._courses.values()))
+        return course.unanswered(waited_s)
+
+    def _busy(self) -> Course | None:
+        return next((course for course in self._courses.values() if course.failure is not None and is_busy(course.failure)), None)
 
     def timeline(self, last_s: float | None = None) -> Timeline:
         """The series so far, or their last seconds."""
         since_s = -inf if last_s is None else max(self._times, default=0.0) - last_s
         times = [at_s for at_s in self._times if at_s >= since_s]
         told = [note for course in self._courses.values() for note in course.told()]
-        series = (_series(key, points, since_s) for key, points in self._points.items())
+        kept, partial = comparable({key: len(points.times) for key, points in self._points.items()})
+        series = (_series(key, self._points[key], since_s) for key in kept)
         return Timeline(
             engine=self.engine,
             series=tuple(one for one in series if len(one.times)),
@@ -118,7 +125,7 @@ class Record:
             readings=len(times),
             every_s=self.every_s,
             missed=sum(course.missed for course in self._courses.values()),
-            notes=(*self._notes.values(), *told),
+            notes=(*self._notes.values(), *kinds.several_models(self._first.values()), *kinds.one_process(self._first), *told, *partial),
             unsure=frozenset(self._unsure),
         )
 
@@ -135,8 +142,8 @@ class Record:
         return change
 
 
-def _key(source: str, reading: Reading) -> _Key:
-    return _Key(
+def _key(source: str, reading: Reading) -> SeriesKey:
+    return SeriesKey(
         source=source,
         quantity=reading.quantity,
         rank=reading.rank,
@@ -144,10 +151,11 @@ def _key(source: str, reading: Reading) -> _Key:
         part=reading.part,
         le=reading.le,
         family=reading.alias.family,
+        lacking=reading.lacking,
     )
 
 
-def _series(key: _Key, points: _Points, since_s: float) -> Series:
+def _series(key: SeriesKey, points: _Points, since_s: float) -> Series:
     from numpy import array as copied
 
     at = bisect_left(points.times, since_s)

@@ -21,6 +21,10 @@ ROUTER_ASKS = 400
 """What llama.cpp's router answers where no model is named."""
 NO_PAGE, FAILS = ("error.endpoint_not_found", "error.endpoint_client"), "error.endpoint_server"
 """What a server answers where there is no page, and where it, or a proxy before it, fails."""
+BUSY = "error.endpoint_timeout"
+"""What is said of a server that took the connection and gave no whole answer in time."""
+LONGEST_S = 60.0
+"""For an answer of a server that is busy."""
 _WALL, _MONOTONIC = time(), monotonic()
 
 
@@ -74,11 +78,11 @@ def targets(
     named: set[tuple[object, ...]] = set()
     for url in urls:
         shown, endpoint = address(url), Endpoint(url=url, headers=headers or {}, timeout_s=timeout_s)
-        if (one := _named(endpoint)) in named:
-            raise InputError("observe_twice", target=shown)
-        named.add(one)
-        same = sum(other.source.partition(" ")[0] == shown for other in found)
         places = _places(endpoint, shown)
+        if named & (ways := {_named(place) for place in places}):
+            raise InputError("observe_twice", target=shown)
+        named |= ways
+        same = sum(other.source.partition(" ")[0] == shown for other in found)
         found.append(Target(source=f"{shown} ({same + 1})" if same else shown, places=places, engine=engine, model=model))
     return tuple(found)
 
@@ -122,6 +126,20 @@ def first(target: Target) -> tuple[Target, Read]:
 def _as_usual(error: BreakevenError, usual: Endpoint) -> BreakevenError:
     """The same of the page that users know."""
     return UnreachableError(error.message.key.removeprefix("error."), **{**error.message.values, "target": address(usual.url)})
+
+
+def is_busy(error: BreakevenError) -> bool:
+    """Whether the server is there, and only has no time."""
+    return error.message.key == BUSY
+
+
+def patient(target: Target, left_s: float) -> Target:
+    """The same server given twice the time for its next answer, while that time is left: one that is busy is not to be asked more often."""
+
+    def longer(place: Endpoint) -> Endpoint:
+        return replace(place, timeout_s=max(place.timeout_s, min(2.0 * place.timeout_s, left_s, LONGEST_S)))
+
+    return replace(target, places=tuple(map(longer, target.places)))
 
 
 def scrape(target: Target) -> Read:

@@ -38,6 +38,8 @@ class Stored:
     """Of what was taken out of a native histogram."""
     not_numbers: int = 0
     """Samples that were left out, since they were no numbers."""
+    began_before: bool = False
+    """Whether the first of them was, so that it may have been counted before its first reading."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +47,7 @@ class _Piece:
     series: Series
     order: int
     copy: tuple[str, ...]
+    began_before: bool
 
 
 def own(labels: Mapping[str, str]) -> dict[str, str]:
@@ -164,7 +167,7 @@ def _piece(one: Stored, place: page.Place, sources: Mapping[tuple[str, ...], str
         labels=labels if kind == "info" else {},
     )
     copy = tuple(labels.get(name, "") for name in page.adapter(place.adapter).copy_labels)
-    return _Piece(series=series, order=place.order, copy=copy)
+    return _Piece(series=series, order=place.order, copy=copy, began_before=one.began_before)
 
 
 def _one(group: Sequence[_Piece]) -> _Piece:
@@ -175,12 +178,18 @@ def _one(group: Sequence[_Piece]) -> _Piece:
     if len(group) == 1 or QUANTITIES[first.quantity] == "info":
         return group[-1]
     times = np.unique(np.concatenate([piece.series.times for piece in group]))
-    rows = np.stack([held_at(piece.series, times) for piece in group])
+    rows = np.stack([_held(piece, times) for piece in group])
     known = ~np.isnan(rows)
     total = np.where(known, rows, 0.0).sum(axis=0)
     if first.quantity in AVERAGED:
         total = total / np.maximum(known.sum(axis=0), 1)
     return replace(group[0], series=replace(first, times=times, values=total))
+
+
+def _held(piece: _Piece, times: Array) -> Array:
+    """A part of a sum over time: what was no number at first stands at its first reading, since it has not risen from nothing there."""
+    held = held_at(piece.series, times)
+    return np.where(np.isnan(held), piece.series.values[0], held) if piece.began_before and piece.series.values.size else held
 
 
 def _best(pieces: Sequence[_Piece]) -> Iterable[Series]:

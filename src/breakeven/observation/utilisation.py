@@ -22,7 +22,7 @@ from breakeven.statement import ledgers, stages_busy
 
 
 @dataclass(frozen=True, kw_only=True)
-class Measured:
+class MeasuredStep:
     """What the ledgers are asked at: the batch in a step, its context and its seconds."""
 
     batch: float
@@ -71,7 +71,7 @@ def figures(q: Quantities, d: Deployment, found: Mapping[str, Figure]) -> dict[s
     return {name: one for name, one in made.items() if one is not None}
 
 
-def _measured(found: Mapping[str, Figure], stages: int, copies: int) -> Measured | None:
+def _measured(found: Mapping[str, Figure], stages: int, copies: int) -> MeasuredStep | None:
     """A pipeline's steps are of one stage's share of the sequences each: all stages together have as many times more.
 
     The batch that was observed is of all ranks of a server; where each is a copy of the model, one copy has its part of it.
@@ -81,7 +81,7 @@ def _measured(found: Mapping[str, Figure], stages: int, copies: int) -> Measured
     if batch is None or context is None or step is None or batch.value <= 0.0 or step.value <= 0.0:
         return None
     together = batch.value * (stages if batch.sure == "counted" else 1) / copies
-    return Measured(batch=max(together, 1.0), context_tokens=max(context.value, 1.0), step_s=step.value)
+    return MeasuredStep(batch=max(together, 1.0), context_tokens=max(context.value, 1.0), step_s=step.value)
 
 
 def _with_prompts(q: Quantities, point: Point, step_at_peak_s: float, peak: float) -> Figure | None:

@@ -15,7 +15,7 @@ from breakeven.origin.expired import told_of, unexpired
 from breakeven.origin.layers import Given
 from breakeven.origin.values import word
 from breakeven.spec.calibration import Basis, Calibration, StepCurve
-from breakeven.spec.calibration_file import FEW, CalibrationFile, Curve, Measured
+from breakeven.spec.calibration_file import FEW, CalibrationFile, Curve, MeasuredDeployment
 from breakeven.spec.correction import TIMES, Place, Rows
 from breakeven.spec.deployment import Deployment
 from breakeven.spec.engine import same_version
@@ -74,7 +74,7 @@ def _own(document: CalibrationFile, d: Deployment) -> Rows | None:
     return Rows(place=place, residuals=missed)
 
 
-def _is_own(entry: Measured, d: Deployment) -> bool:
+def _is_own(entry: MeasuredDeployment, d: Deployment) -> bool:
     return (entry.model, entry.device, entry.engine) == (d.model.name, d.hardware.device.name, d.engine.name)
 
 
@@ -91,6 +91,7 @@ def _curve(curve: Curve, d: Deployment) -> StepCurve:
         quantization=curve.quantization or None,
         kv_cache_dtype=curve.kv_cache_dtype,
         enforce_eager=curve.enforce_eager,
+        kv_unified=curve.one_pass,
         speculative=None,
     )
     return StepCurve(model=_model(curve, d), engine=engine, context_tokens=curve.context_tokens, rows=curve.rows, step_s=curve.step_s)
@@ -100,7 +101,7 @@ def _model(curve: Curve, d: Deployment) -> Model:
     return d.model if curve.model == d.model.name else next(draft for draft in d.drafts.values() if draft.name == curve.model)
 
 
-def _sources(document: CalibrationFile) -> Iterable[Measured | Curve]:
+def _sources(document: CalibrationFile) -> Iterable[MeasuredDeployment | Curve]:
     return (*document.deployments, *document.curves)
 
 

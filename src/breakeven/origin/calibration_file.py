@@ -19,7 +19,7 @@ from breakeven.spec.calibration_file import (
     Curve,
     FileRead,
     Made,
-    Measured,
+    MeasuredDeployment,
     OwnRow,
     Parameter,
     Sent,
@@ -162,14 +162,14 @@ def _residual(table: Mapping[str, Any], where: str) -> dict[str, dict[str, float
     return found
 
 
-def _measured(table: Mapping[str, Any], where: str) -> Measured:
+def _measured(table: Mapping[str, Any], where: str) -> MeasuredDeployment:
     refuse_unknown(table, ("model", "device", "family", "engine", "version", "rows", "values"), where)
     _needed(table, ("model", "device", "engine", "rows"), where)
     values = _table(table, "values", where)
     for name in values:
         if not is_parameter(name):
             raise InputError("calibration_parameter", path=f"{where}values.{shown(name)}")
-    return Measured(
+    return MeasuredDeployment(
         model=word(table["model"], f"{where}model"),
         device=word(table["device"], f"{where}device"),
         family=str(table.get("family", "")),
@@ -215,14 +215,14 @@ def _own(table: Mapping[str, Any], where: str) -> OwnRow:
 
 def _curve(table: Mapping[str, Any], where: str) -> Curve:
     needed = ("model", "device", "engine", "context_tokens", "rows", "step_s")
-    optional = ("version", "tensor_parallel_size", "quantization", "kv_cache_dtype", "enforce_eager", "source")
+    optional = ("version", "tensor_parallel_size", "quantization", "kv_cache_dtype", "enforce_eager", "one_pass", "source")
     refuse_unknown(table, (*needed, *optional), where)
     _needed(table, needed, where)
     rows, step_s = (_numbers(table[key], f"{where}{key}") for key in ("rows", "step_s"))
     if len(rows) != len(step_s):
         raise InputError("calibration_curve_lengths", path=where.removesuffix("."), rows=len(rows), steps=len(step_s))
-    if any(b <= a for a, b in pairwise(rows)) or any(b < a for a, b in pairwise(step_s)):
-        raise InputError("calibration_curve_falls", path=where.removesuffix("."))
+    if any(b <= a for a, b in pairwise(rows)):
+        raise InputError("calibration_curve_widths", path=where.removesuffix("."))
     return Curve(
         model=word(table["model"], f"{where}model"),
         device=word(table["device"], f"{where}device"),
@@ -235,6 +235,7 @@ def _curve(table: Mapping[str, Any], where: str) -> Curve:
         quantization=str(table.get("quantization", "")),
         kv_cache_dtype=str(table.get("kv_cache_dtype", "auto")),
         enforce_eager=switch(table.get("enforce_eager", False), f"{where}enforce_eager"),
+        one_pass=switch(table.get("one_pass", False), f"{where}one_pass"),
         source=str(table.get("source", "")),
     )
 

@@ -18,6 +18,7 @@ KEYS = (
     "fills",
     "runtime_reserve_bytes",
     "state_dtype",
+    "own_slots_since",
     "settings",
     "rules",
     "flag_separator",
@@ -46,6 +47,7 @@ def parse_engine(table: Mapping[str, object], name: str, version: str | None, de
         fills=cast(Literal["device", "free"], table.get("fills", "device")),
         runtime_reserve_bytes=float(cast(float, table["runtime_reserve_bytes"])),
         state_dtype=cast(Literal["float32", "bfloat16"], table["state_dtype"]),
+        own_slots="own_slots_since" in table and version_key(in_force) >= version_key(str(table["own_slots_since"])),
         sources=cast(Mapping[str, str], table.get("sources", {})),
     )
 

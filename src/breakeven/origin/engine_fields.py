@@ -70,6 +70,7 @@ FIELDS: Final[Mapping[str, Parser]] = {
     "kv_cache_dtype": kv_cache_dtype,
     "mamba_ssm_cache_dtype": state_dtype,
     "block_size": count,
+    "kv_unified": switch,
     "kv_cache_tokens": optional_tokens,
     "gpu_memory_utilization": utilization,
     "enable_prefix_caching": switch,

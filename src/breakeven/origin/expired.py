@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from breakeven.messages import Message
-from breakeven.spec.calibration_file import CalibrationFile, Curve, Measured, OwnRow
+from breakeven.spec.calibration_file import CalibrationFile, Curve, MeasuredDeployment, OwnRow
 from breakeven.spec.deployment import Deployment
 from breakeven.spec.engine import same_version
 
@@ -43,15 +43,15 @@ def told_of(document: CalibrationFile, d: Deployment, name: str) -> tuple[Messag
 
 def _expired(document: CalibrationFile, d: Deployment) -> list[str]:
     """Versions of this engine on this device that are not the one that runs."""
-    entries: tuple[Measured | Curve, ...] = (*document.deployments, *document.curves)
+    entries: tuple[MeasuredDeployment | Curve, ...] = (*document.deployments, *document.curves)
     return sorted({entry.version for entry in entries if _is_old(entry, d)})
 
 
-def _is_old(entry: Measured | Curve | OwnRow, d: Deployment) -> bool:
+def _is_old(entry: MeasuredDeployment | Curve | OwnRow, d: Deployment) -> bool:
     """A version that nobody stated contradicts none, on either side."""
     stated = d.provenance.get("engine.version") != UNSTATED
     return stated and entry.engine == d.engine.name and bool(entry.version) and not same_version(entry.version, d.engine.version)
 
 
-def _here(entries: Iterable[Measured | Curve], d: Deployment) -> bool:
+def _here(entries: Iterable[MeasuredDeployment | Curve], d: Deployment) -> bool:
     return any((entry.device, entry.engine) == (d.hardware.device.name, d.engine.name) for entry in entries)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from breakeven.errors import InputError
+from breakeven.origin.gguf_engines import SOURCE
 from breakeven.origin.gguf_files import heads_of, in_folder, model_name
 from breakeven.origin.gguf_head import Listed
 from breakeven.origin.gguf_keys import Keys, keys_of
@@ -14,12 +15,6 @@ from breakeven.origin.gguf_layers import attention_groups, part_blocks, state_gr
 from breakeven.origin.gguf_tensors import Stored, kernel_formats, stored
 from breakeven.origin.values import shown
 from breakeven.spec.model import TENSOR_CLASSES, Experts, Model
-
-SOURCE = "gguf"
-"""The line of ``sources`` that only a model read from GGUF has."""
-READERS = ("llamacpp",)
-EXPERIMENTAL = ("vllm", "sglang")
-"""Engines that load GGUF files beside their own formats; vLLM's documentation calls its support highly experimental, recalled."""
 
 
 def is_gguf(path: Path) -> bool:

@@ -17,7 +17,7 @@ from breakeven.errors import InputError
 from breakeven.messages import Message
 from breakeven.origin.config_file import load_config
 from breakeven.origin.deadline import within
-from breakeven.origin.hub_fault import Asked, fault_line, is_absent
+from breakeven.origin.hub_fault import HubRequest, fault_line, is_absent
 from breakeven.origin.json_file import CONFIGS, LARGEST_CONFIG_BYTES
 from breakeven.origin.snapshot import LARGEST_INDEX_BYTES, is_complete
 from breakeven.spec.model import Model
@@ -57,22 +57,24 @@ def load_kept(name: str) -> Model | None:
     return None if config is None else _loaded(asked, config)
 
 
-def _asked(name: str, near: str) -> Asked:
+def _asked(name: str, near: str) -> HubRequest:
     # Read when the library is imported: it would tell the hub what runs it.
     os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
     from huggingface_hub import constants
 
     repository, _, revision = name.partition("@")
-    return Asked(repository=repository, revision=revision or None, endpoint=constants.ENDPOINT, cache=constants.HF_HUB_CACHE, near=near)
+    return HubRequest(
+        repository=repository, revision=revision or None, endpoint=constants.ENDPOINT, cache=constants.HF_HUB_CACHE, near=near
+    )
 
 
-def _loaded(asked: Asked, config: Path) -> Model:
+def _loaded(asked: HubRequest, config: Path) -> Model:
     """A snapshot that is complete in the cache is read with its weight files' headers."""
     found = load_config(config.parent if is_complete(config.parent) else config, name=asked.repository, indexed=True)
     return replace(found, name=asked.repository, hf_ids=(asked.repository,))
 
 
-def _cached(asked: Asked) -> Path | None:
+def _cached(asked: HubRequest) -> Path | None:
     from huggingface_hub import try_to_load_from_cache
 
     for file in CONFIGS:
@@ -82,7 +84,7 @@ def _cached(asked: Asked) -> Path | None:
     return None
 
 
-def _fetched(asked: Asked) -> Path:
+def _fetched(asked: HubRequest) -> Path:
     from huggingface_hub import constants
 
     if "gguf" in asked.repository.lower():
@@ -101,7 +103,7 @@ def _fetched(asked: Asked) -> Path:
     raise InputError("hub_no_config", **asked.told)
 
 
-def _had(asked: Asked, file: str, limit: int) -> Path | None:
+def _had(asked: HubRequest, file: str, limit: int) -> Path | None:
     """A file of the repository in the cache, or None where the repository has none."""
     from huggingface_hub import errors
 
@@ -114,7 +116,7 @@ def _had(asked: Asked, file: str, limit: int) -> Path | None:
         raise fault_line(fault, asked, file) from None
 
 
-def _download(asked: Asked, file: str, limit: int) -> Path:
+def _download(asked: HubRequest, file: str, limit: int) -> Path:
     from huggingface_hub import constants, get_hf_file_metadata, hf_hub_download, hf_hub_url
 
     class Limit(_Limit):

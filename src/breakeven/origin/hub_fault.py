@@ -17,7 +17,7 @@ UNWRITABLE = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class HubRequest:
     """What is asked of which hub, and the catalogue names that look like it."""
 
     repository: str
@@ -50,7 +50,7 @@ def is_absent(fault: BaseException) -> bool:
     return isinstance(fault, errors.RemoteEntryNotFoundError)
 
 
-def fault_line(fault: BaseException, asked: Asked, file: str) -> BreakevenError:
+def fault_line(fault: BaseException, asked: HubRequest, file: str) -> BreakevenError:
     """The line for a fault of the library; what it made of an answer is looked through to the answer."""
     from huggingface_hub import errors
 
@@ -86,7 +86,7 @@ def _is_timeout(fault: BaseException) -> bool:
     return any("Timeout" in kind.__name__ for kind in type(fault).__mro__)
 
 
-def _below(fault: BaseException, asked: Asked) -> BreakevenError:
+def _below(fault: BaseException, asked: HubRequest) -> BreakevenError:
     """Faults of the network or of the disk, without an answer of the hub."""
     number = fault.errno if isinstance(fault, OSError) else None
     if number in FULL:

@@ -32,12 +32,23 @@ PACKAGE = re.compile(r"(vllm|sglang|tensorrt[-_]llm)(?:\[[\w,-]*\])?==v?(\d[\w.+
 VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)(?::?-([^{}]*))?\})")
 COMMENT = re.compile(r"(?m)^[ \t]*#.*$|[ \t]#(?:[ \t][^'\"\n]*)?$")
 """Comments of a pasted script; a # within quotes is none."""
+SECRET = re.compile(r"((?:key|token|password|secret)['\"]?[=\s]\s*)(?:'[^']*'|\"[^\"]*\"|\S+)", re.IGNORECASE)
+"""What a launch command hands over under such a name: ``--api-key sk-1``, ``HF_TOKEN=hf_1``."""
 MANIFEST = re.compile(r"(?:^|\n)\s*(?:-\s+)?(?:command|args|entrypoint|image)\s*:|^\s*\[")
 
 
 def parse_launch(command: str) -> LaunchSettings:
     """Read the command that starts an engine: alone, in a shell or a container, or as a manifest's ``command`` and ``args``."""
     return _parse(command, _Around(), 0)
+
+
+def without_secrets(command: str) -> str:
+    """The command as it may be shown.
+
+    >>> without_secrets("vllm serve m --api-key sk-1 -tp 2")
+    'vllm serve m --api-key … -tp 2'
+    """
+    return SECRET.sub(r"\1…", command)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ from typing import Any
 from breakeven import catalog, kernels, support
 from breakeven.errors import InputError, NotModelledError, UnknownNameError
 from breakeven.messages import Message
-from breakeven.origin import gguf
+from breakeven.origin import gguf_engines
 from breakeven.origin.calibrated import calibration_of
 from breakeven.origin.deployment_file import read_deployment
 from breakeven.origin.engine_fields import FIELDS, WITHOUT_EFFECT
@@ -219,14 +219,14 @@ def _kernel_of_log(built: _Built, model: Model, device: Device, log: StartupLog 
 
 def _reader(stated: object, model: Model) -> tuple[str, tuple[Message, ...]]:
     """The engine: as stated, else vLLM, or llama.cpp for a GGUF file; with what is to be said of an engine that reads GGUF badly or not."""
-    if gguf.SOURCE not in model.sources:
+    if gguf_engines.SOURCE not in model.sources:
         return str(stated or "vllm"), ()
     if stated is None:
         return "llamacpp", (Message("warning.gguf_engine"),)
     name = catalog.engine_defaults(str(stated)).name
-    if name in gguf.READERS:
+    if name in gguf_engines.READERS:
         return str(stated), ()
-    if name not in gguf.EXPERIMENTAL:
+    if name not in gguf_engines.EXPERIMENTAL:
         raise NotModelledError("gguf_not_served", engine=catalog.engine_title(name), path=model.name)
     return str(stated), (Message("warning.gguf_experimental", {"engine": catalog.engine_title(name)}),)
 

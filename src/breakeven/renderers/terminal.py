@@ -1,4 +1,4 @@
-"""A document for a terminal: 100 columns at most, down to 80 and to plain text; colour never says a thing alone."""
+"""A document for a terminal: 100 columns at most, down to 40 and to plain text; colour never says a thing alone."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rich.text import Text
 from breakeven import backtest_page, calibrate_page, catalog_page, observe_page, probe_page, profile_page, simulate_page, words
 from breakeven.backtest_document import BacktestDocument
 from breakeven.calibrate_document import CalibrateDocument
-from breakeven.canvas import DIM, WIDEST, folded, glued, grid, indented, labels, rule, written
+from breakeven.canvas import DIM, LESS, ROOM, WIDEST, columns, folded, glued, grid, indented, labels, rule, written
 from breakeven.catalog_document import CatalogDocument
 from breakeven.document import Document, ExplanationDocument, Lever, Line, RuleOfThumb
 from breakeven.messages import printable, say
@@ -69,7 +69,7 @@ def render(
     elif isinstance(document, CatalogDocument):
         blocks = catalog_page.blocks(document, verbose)
     else:
-        blocks = [*_report(document, min(width, WIDEST)), *(_details(document) if verbose else ())]
+        blocks = [*_report(document, columns(width)), *(_details(document) if verbose else ())]
         blocks += _rules(document.rules_of_thumb, document.language) if rules or verbose else []
     return written(blocks, width, colour)
 
@@ -161,7 +161,7 @@ def _cells(lever: Lever, metrics: list[str], language: str) -> Iterator[Text]:
 
 def _answer(document: Document, width: int) -> Table:
     language = document.language
-    room = width - _label_width(document) - 2
+    room = width - (LESS if width < ROOM else _label_width(document) + 2)
     rows: list[tuple[str, str | Text]] = [
         (say("report.best_together", language), _best(document, room)),
         (say("report.measure_next", language), _measure(document, room)),

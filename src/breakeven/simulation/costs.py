@@ -11,9 +11,10 @@ from breakeven import evaluator
 from breakeven.demand import context_deviation
 from breakeven.draws import MEDIAN, Draws
 from breakeven.errors import NotModelledError
-from breakeven.evaluator import Noise, Setting
+from breakeven.evaluator import Noise
 from breakeven.ledger import prefill
 from breakeven.ledger.step import step_time
+from breakeven.setting import Setting
 from breakeven.simulation.arrays import Costs, Engine, Floats
 from breakeven.spec.deployment import Deployment
 from breakeven.spec.model import Attention

@@ -32,7 +32,7 @@ AFTER_NUMBERS = 10**18
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class RunSettings:
     """How the user wants it offered."""
 
     requests: int | None = None
@@ -57,7 +57,7 @@ class Offered:
 
 def asked(
     *, requests: int | None = None, speed: float = 1.0, duration_s: float | None = None, router: str, policy: str, seed: int = 0
-) -> Asked:
+) -> RunSettings:
     """How it is to be offered, checked: what cannot be offered is refused."""
     if requests is not None and requests < 1:
         raise InputError("below_one", path="requests", value=requests)
@@ -65,7 +65,7 @@ def asked(
         raise InputError("not_positive", path="speed", value=speed)
     if duration_s is not None and not duration_s > 0.0:
         raise InputError("not_positive", path="duration", value=duration_s)
-    return Asked(
+    return RunSettings(
         requests=requests,
         speed=speed,
         duration_s=duration_s,
@@ -102,7 +102,7 @@ def with_replicas(d: Deployment, replicas: int | None) -> Deployment:
     return replace(d, hardware=replace(d.hardware, count=replicas * layout(d.model, d.engine).devices))
 
 
-def offered(d: Deployment, trace: Trace | None, asked: Asked) -> Offered:
+def offered(d: Deployment, trace: Trace | None, asked: RunSettings) -> Offered:
     """All that the kernel is offered."""
     clients = 0 if d.workload.concurrency is None else round(float(median(d.workload.concurrency)))
     made = _made_up(d, asked) if trace is None else _traced(d, trace, asked)
@@ -144,7 +144,7 @@ def first(requests: Requests, count: int) -> Requests:
     )
 
 
-def _traced(d: Deployment, trace: Trace, asked: Asked) -> tuple[Requests, tuple[Message, ...]]:
+def _traced(d: Deployment, trace: Trace, asked: RunSettings) -> tuple[Requests, tuple[Message, ...]]:
     """A trace's requests: at its own times, pressed together or stretched; without times at the workload's rate."""
     if d.workload.batch is not None:
         raise InputError("simulate_pinned_trace", path=trace.name)
@@ -171,7 +171,7 @@ def _traced(d: Deployment, trace: Trace, asked: Asked) -> tuple[Requests, tuple[
     return requests, (*notes, *said, *([Message("simulate.note_empty", {"requests": empty})] if empty else []))
 
 
-def _times(d: Deployment, trace: Trace, count: int, asked: Asked) -> tuple[Floats, list[Message]]:
+def _times(d: Deployment, trace: Trace, count: int, asked: RunSettings) -> tuple[Floats, list[Message]]:
     """When the requests of an open loop arrive."""
     declared = d.provenance.get("workload.request_rate") == "declared" and d.workload.request_rate is not None
     if trace.arrival_s is None:
@@ -206,7 +206,7 @@ def _in_order(name: str) -> tuple[tuple[int, str], ...]:
     return tuple((int(part), "") if part[0] in DIGITS else (AFTER_NUMBERS, part) for part in re.findall(r"[0-9]{1,18}|[^0-9]+", name))
 
 
-def _outputs(d: Deployment, trace: Trace, count: int, asked: Asked) -> tuple[Ints, list[Message]]:
+def _outputs(d: Deployment, trace: Trace, count: int, asked: RunSettings) -> tuple[Ints, list[Message]]:
     """Tokens generated, as the trace has them; one that does not tell them takes the workload's, where that states them."""
     stated = d.workload.output_tokens
     if trace.output_tokens is not None or stated is None:
@@ -215,7 +215,7 @@ def _outputs(d: Deployment, trace: Trace, count: int, asked: Asked) -> tuple[Int
     return _lengths(stated, count, np.random.default_rng([asked.seed, 1])), [said]
 
 
-def _made_up(d: Deployment, asked: Asked) -> tuple[Requests, tuple[Message, ...]]:
+def _made_up(d: Deployment, asked: RunSettings) -> tuple[Requests, tuple[Message, ...]]:
     """Poisson arrivals or clients, with lengths as the workload says."""
     w = d.workload
     if w.batch is not None:
@@ -240,7 +240,7 @@ def _made_up(d: Deployment, asked: Asked) -> tuple[Requests, tuple[Message, ...]
     return requests, (Message("simulate.note_made_up_rate", {**said, "rate": _rate(d) * asked.speed}),)
 
 
-def _count(d: Deployment, asked: Asked) -> int:
+def _count(d: Deployment, asked: RunSettings) -> int:
     """Requests made up: as many as a duration may bring, or the usual number."""
     if asked.duration_s is None or d.workload.request_rate is None:
         return MADE_UP
@@ -259,7 +259,7 @@ def _rate(d: Deployment) -> float:
     return 0.0 if d.workload.request_rate is None else float(median(d.workload.request_rate))
 
 
-def _poisson(d: Deployment, count: int, asked: Asked) -> Floats:
+def _poisson(d: Deployment, count: int, asked: RunSettings) -> Floats:
     gaps = np.random.default_rng([asked.seed, 0]).exponential(1.0 / (_rate(d) * asked.speed), count)
     times = np.cumsum(gaps)
     return np.asarray(times - times[0])

@@ -76,8 +76,9 @@ def _pool(work: Callable[[Task, int], Answer], task: Task, jobs: int) -> Iterato
 
 
 def _begin(work: Callable[..., Any], task: Any) -> None:
-    """An interrupt is the parent's to answer."""
+    """An interrupt is the parent's to answer, and the parent ends this by SIGTERM."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     _SHARED[:] = [work, task]
 
 

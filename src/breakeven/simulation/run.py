@@ -14,7 +14,7 @@ from breakeven.simulation import kernel
 from breakeven.simulation.arrays import REJECTED, Engine, Load, Outcome, Requests
 from breakeven.simulation.costs import acceptance_of, costs_of, engine_of
 from breakeven.simulation.interrupts import interruptible
-from breakeven.simulation.offered import Asked, Offered, offered
+from breakeven.simulation.offered import Offered, RunSettings, offered
 from breakeven.simulation.pairs import paired
 from breakeven.simulation.result import Gained, Paired, Simulation, Summary
 from breakeven.simulation.summary import Times, groups_of, series_of, summary_of, times_of
@@ -28,7 +28,7 @@ class Scene:
     """What stays the same whichever levers are on: requests, how they come, how the engine schedules."""
 
     offered: Offered
-    asked: Asked
+    asked: RunSettings
     static_batch: bool
 
 
@@ -53,7 +53,7 @@ def check(d: Deployment) -> None:
         raise InputError("simulate_does_not_fit", model=d.model.name, count=d.hardware.count, device=d.hardware.device.title)
 
 
-def scene(d: Deployment, trace: Trace | None, asked: Asked, *, static_batch: bool) -> Scene:
+def scene(d: Deployment, trace: Trace | None, asked: RunSettings, *, static_batch: bool) -> Scene:
     """The scene of a deployment that has passed its checks."""
     return Scene(offered=offered(d, trace, asked), asked=asked, static_batch=static_batch)
 

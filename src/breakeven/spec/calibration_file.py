@@ -32,7 +32,7 @@ class Parameter:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Measured:
+class MeasuredDeployment:
     """A deployment whose rows were in the fit, and what stands for it alone."""
 
     model: str
@@ -61,6 +61,8 @@ class Curve:
     """Empty: the weights as the checkpoint stores them."""
     kv_cache_dtype: str = "auto"
     enforce_eager: bool = False
+    one_pass: bool = False
+    """Whether the sequences stood in neighbouring slots, so that a step was one pass also where slots have a cache each."""
     source: str = ""
 
 
@@ -142,7 +144,7 @@ class CalibrationFile:
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     residual: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """Deviations by level of knowledge."""
-    deployments: tuple[Measured, ...] = ()
+    deployments: tuple[MeasuredDeployment, ...] = ()
     curves: tuple[Curve, ...] = ()
     own: tuple[OwnRow, ...] = ()
     correction: Mapping[str, Scales] = field(default_factory=dict)

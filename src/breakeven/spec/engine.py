@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Literal
 
 from breakeven.errors import InputError, NotModelledError
@@ -74,6 +75,7 @@ def _release(version: str) -> list[str]:
     return [part for part in found[1].split(".") if part] if found is not None else []
 
 
+@lru_cache(maxsize=256)
 def version_key(version: str) -> tuple[int, ...]:
     """A version as numbers that compare; a word for the newest build comes after all of them.
 
@@ -146,6 +148,8 @@ class Engine:
     """Whether a sequence's cache grows with it, or prompt and output are reserved at once (TensorRT-LLM)."""
     mixes_prompts: bool = False
     """Whether whole prompts run in one step with decoding sequences even where they are not cut into chunks (in-flight batching)."""
+    kv_unified: bool = True
+    """Whether all sequences share one cache; else each slot has its own, and each stretch of busy slots takes a pass (llama.cpp)."""
     kv_cache_tokens: int | None = None
     """The most tokens the KV cache may hold (``-c``, ``--max-total-tokens``, a block override); None: all that the memory ledger leaves."""
     state_dtype: Literal["float32", "bfloat16"] = "bfloat16"
@@ -180,4 +184,6 @@ class EngineDefaults:
     """Memory a device gives to activations, graphs and the runtime."""
     state_dtype: Literal["float32", "bfloat16"]
     """What recurrent states are kept in unless the checkpoint or a setting says."""
+    own_slots: bool = False
+    """Whether slots, where their number is stated, have a cache of their own each unless a setting says otherwise."""
     sources: Mapping[str, str] = field(default_factory=dict)

@@ -52,7 +52,7 @@ class Profile:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Question:
+class ProfileQuestion:
     """How a trace is to be looked at."""
 
     window_s: float | None = None
@@ -66,7 +66,7 @@ class Question:
     seed: int = 0
 
 
-def profile_of(trace: Trace, asked: Question, deployment: Deployment | None = None, refused: Message | None = None) -> Profile:
+def profile_of(trace: Trace, asked: ProfileQuestion, deployment: Deployment | None = None, refused: Message | None = None) -> Profile:
     """All that the trace tells; ``refused`` is why nothing can be said on the deployment."""
     arrivals = None if trace.arrival_s is None else arrivals_of(trace.arrival_s, asked.window_s)
     lengths = lengths_of(trace.input_tokens, trace.output_tokens, trace.cached_tokens)
@@ -92,7 +92,7 @@ def profile_of(trace: Trace, asked: Question, deployment: Deployment | None = No
     )
 
 
-def _acceptance(trace: Trace, d: Deployment | None, asked: Question, drafts: Drafts | None) -> KnownAcceptance | None:
+def _acceptance(trace: Trace, d: Deployment | None, asked: ProfileQuestion, drafts: Drafts | None) -> KnownAcceptance | None:
     if d is None:
         if asked.metrics is not None:
             read_draft_counters(asked.metrics)

@@ -16,6 +16,7 @@ from breakeven.verb import AsJson, Folders, InLanguage, Seed, ShowHelp, Verbose,
 
 if TYPE_CHECKING:
     from breakeven.calibrate_document import CalibrateDocument
+    from breakeven.calibration.calibrate import Calibrated
     from breakeven.compose import Language
     from breakeven.probe_document import ProbeDocument
 
@@ -78,12 +79,14 @@ def calibrate(
         return
     if driven_url is not None:
         _refuse_beside("--url", {"FILES": files, "--ship": ship})
-        from breakeven.driving.serving import Stated
+        from breakeven.driving.running_engine import StatedEngine
 
         flags = {"model": model, "hardware": hardware, "device_memory": device_memory, "engine": engine, "engine_version": engine_version}
-        stated = Stated(flags={name: given for name, given in flags.items() if given is not None}, launch=launch, model_name=model_name)
+        stated = StatedEngine(
+            flags={name: given for name, given in flags.items() if given is not None}, launch=launch, model_name=model_name
+        )
         sent = Sent(url=driven_url, allow_load=allow_load, headers=headers(header), stated=stated, catalog_dirs=catalog_dirs or ())
-        show(_driven(sent, grid_of(grid), _place(out), language(ctx)), as_json, verbose=verbose)
+        _show_driven(ctx, sent, grid_of(grid), _place(out), as_json, verbose)
         return
     if (unused := next((name for name, given in of_load.items() if given), None)) is not None:
         raise InputError("drive_no_url", option=unused)
@@ -111,6 +114,8 @@ def _place(out: str | None) -> Path | None:
         return None
     if not path.parent.is_dir():
         raise InputError("observe_out_folder", path=str(path))
+    if path.is_dir():
+        raise InputError("file_is_a_folder", path=str(path))
     if path.is_file() and path.stat().st_size:
         with path.open("rb") as there:
             head = there.read(2**16).decode("utf-8", errors="replace")
@@ -144,13 +149,28 @@ def _fitted(
     return calibrate_report.compose(found, spoken, None if path is None else path.as_posix())
 
 
-def _driven(sent: Sent, grid: Mapping[str, Any], path: Path | None, spoken: "Language") -> "CalibrateDocument":
-    """A load on a running engine."""
-    from breakeven import calibrate_report, live
+def _show_driven(ctx: typer.Context, sent: Sent, grid: Mapping[str, Any], path: Path | None, as_json: bool, verbose: bool) -> None:
+    """Load an engine, keep what it told and show it: where it cannot be kept, it is shown all the same before that is said."""
+    from breakeven import calibrate_report
     from breakeven.calibration import document
 
+    found, failed, kept = _driven(sent, grid, language(ctx)), None, path
+    if path is not None:
+        try:
+            streams.write_file(path, document.written(found.document))
+        except InputError as error:
+            failed, kept = error, None
+    show(calibrate_report.compose(found, language(ctx), None if kept is None else kept.as_posix()), as_json, verbose=verbose)
+    if failed is not None:
+        raise failed
+
+
+def _driven(sent: Sent, grid: Mapping[str, Any], spoken: "Language") -> "Calibrated":
+    """A load on a running engine."""
+    from breakeven import api
+
     with told(spoken) as progress:
-        found = live.calibrate_engine(
+        return api.calibrate_engine(
             sent.url,
             allow_load=sent.allow_load,
             stated=sent.stated,
@@ -159,17 +179,14 @@ def _driven(sent: Sent, grid: Mapping[str, Any], path: Path | None, spoken: "Lan
             progress=progress,
             **grid,
         )
-    if path is not None:
-        streams.write_file(path, document.written(found.document))
-    return calibrate_report.compose(found, spoken, None if path is None else path.as_posix())
 
 
 def _probed(hardware: str | None, path: Path | None, catalog_dirs: Sequence[str], spoken: "Language") -> "ProbeDocument":
     """The rates of this machine."""
-    from breakeven import live, probe_report
+    from breakeven import api, probe_report
     from breakeven.calibration.calibrate import today
 
-    found = live.probe(hardware, catalog_dirs=catalog_dirs)
+    found = api.probe(hardware, catalog_dirs=catalog_dirs)
     document = probe_report.compose(found.probed, today(), spoken, device=found.device, written=path)
     if path is not None:
         streams.write_file(path, document.entry)

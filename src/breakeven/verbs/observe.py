@@ -1,14 +1,14 @@
 """``breakeven observe URL``: what a running engine does, read from its own metrics and kept as evidence."""
 
 # No `from __future__ import annotations`: typer reads the annotations of a verb.
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from breakeven import streams
+from breakeven import deployment_options, streams
 from breakeven.deployment_options import Deployed, takes_deployment
 from breakeven.errors import InputError
 from breakeven.history_options import End, Export, Match, Prometheus, Span, Step, refuse_mixture, stored
@@ -17,13 +17,15 @@ from breakeven.verb import AsJson, InLanguage, Seed, ShowHelp, Verbose, language
 
 if TYPE_CHECKING:
     from breakeven.live_view import Progress, View
-    from breakeven.observation.history import Asked
+    from breakeven.observation.history import HistoryQuery
     from breakeven.observation.scrape import Target
     from breakeven.observation.timeline import Timeline
     from breakeven.spec.deployment import Deployment
     from breakeven.spec.evidence import Evidence
 
-FOR, WATCHED_FOR = "60s", "1h"
+Again = Mapping[str, str | list[str] | None]
+"""Options of reading and what was given for them: what is to be done next says them again."""
+FOR, WATCHED_FOR, EVERY = "60s", "1h", "2s"
 """How long, unless said; a view is left with Ctrl-C, after an hour at most."""
 
 
@@ -33,7 +35,7 @@ def observe(
     deployed: Deployed,
     urls: Urls = None,
     for_: For = None,
-    every: Every = "2s",
+    every: Every = EVERY,
     header: Header = None,
     model_name: ModelName = None,
     evidence_out: EvidenceOut = None,
@@ -51,7 +53,7 @@ def observe(
     show_help: ShowHelp = False,
 ) -> None:
     """What a running engine does: batch, steps, tokens, latencies, cache and acceptance, by its own metrics."""
-    from breakeven import live
+    from breakeven.use_cases import observe as observing
 
     whole(seed, "--seed")
     addresses, file = split(urls, deployed["file"])
@@ -69,18 +71,22 @@ def observe(
         _export(ctx, export, described, addresses, sent, (for_ or FOR, every), prometheus, asked, model_name)
         return
     if prometheus is not None:
-        timeline, server = live.history(prometheus, asked(), headers=sent)
-        _tell(ctx, live.evidence_of(timeline, live.told_in(timeline), server), timeline, server, described, path, as_json, verbose)
+        timeline, server = observing.history(prometheus, asked(), headers=sent)
+        evidence = observing.evidence_of(timeline, observing.told_in(timeline), server)
+        again: Again = {"--prometheus": server, "--match": match, "--range": span, "--end": end, "--step": step}
+        again = {**again, "--header": header, "--model-name": model_name}
+        _tell(ctx, evidence, timeline, server, described, again, path, as_json, verbose)
         return
     for_s, every_s = schedule(for_ or (WATCHED_FOR if watch else FOR), every)
-    targets = live.targets_of(addresses, headers=sent, engine=flags.get("engine"), model_name=model_name)
-    known = live.described(described) if _is_described(described) else None
+    targets = observing.targets_of(addresses, headers=sent, engine=flags.get("engine"), model_name=model_name)
+    known = observing.described(described) if _is_described(described) else None
     from breakeven.observation import window
 
     with _seen(ctx, targets, known, (for_s, every_s), watch) as seen:
         timeline = window.observe(targets, for_s=for_s, every_s=every_s, heard=seen.heard)
-    evidence = live.evidence_of(timeline, live.told_of(targets, timeline), targets)
-    _tell(ctx, evidence, timeline, targets, described, path, as_json, verbose)
+    evidence = observing.evidence_of(timeline, observing.told_of(targets, timeline), targets)
+    again = {"--every": None if every == EVERY else every, "--header": header, "--model-name": model_name}
+    _tell(ctx, evidence, timeline, targets, described, again, path, as_json, verbose)
 
 
 def _tell(
@@ -89,20 +95,31 @@ def _tell(
     timeline: "Timeline",
     targets: "tuple[Target, ...] | str",
     described: Deployed,
+    again: Again,
     path: Path | None,
     as_json: bool,
     verbose: bool,
 ) -> None:
     """Keep the evidence and show it, with its ledgers where the deployment is described."""
-    from breakeven import live, observe_report
+    from breakeven import observe_report
+    from breakeven.use_cases import observe as observing
 
     if _is_described(described):
-        evidence = live.with_ledgers(evidence, timeline, targets, described)
-    if path is not None:
-        from breakeven.renderers import json
+        evidence = observing.with_ledgers(evidence, timeline, targets, described)
+    reading = [word for name, given in again.items() for one in _each(given) for word in (name, one)]
+    typed = observe_report.Typed(reading=reading, described=deployment_options.typed(described))
+    try:
+        if path is not None:
+            from breakeven.renderers import json
 
-        streams.write_file(path, json.render(evidence))
-    show(observe_report.compose(evidence, language(ctx)), as_json, verbose=verbose)
+            streams.write_file(path, json.render(evidence))
+    finally:
+        # What was read for hours is shown, even where it cannot be kept.
+        show(observe_report.compose(evidence, language(ctx), typed), as_json, verbose=verbose)
+
+
+def _each(given: str | list[str] | None) -> list[str]:
+    return [] if given is None else [given] if isinstance(given, str) else given
 
 
 def _export(
@@ -113,12 +130,12 @@ def _export(
     sent: dict[str, str],
     times: tuple[str, str],
     prometheus: str | None,
-    asked: "Callable[[], Asked]",
+    asked: "Callable[[], HistoryQuery]",
     model_name: str | None,
 ) -> None:
     """Observe over and over, and republish."""
-    from breakeven import live
     from breakeven.exporter import loop, server, sources
+    from breakeven.use_cases import observe as observing
 
     host, port = server.place(export)
     deployed = described if _is_described(described) else None
@@ -127,7 +144,7 @@ def _export(
         loop.run(sources.of_history(prometheus, asked, deployed, headers=sent), host, port, language(ctx))
         return
     for_s, every_s = schedule(*times)
-    targets = live.targets_of(addresses, headers=sent, engine=described["flags"].get("engine"), model_name=model_name)
+    targets = observing.targets_of(addresses, headers=sent, engine=described["flags"].get("engine"), model_name=model_name)
     loop.run(sources.of_engines(targets, deployed, for_s=for_s, every_s=every_s), host, port, language(ctx))
 
 
@@ -140,14 +157,15 @@ def _seen(
     ctx: typer.Context, targets: "tuple[Target, ...]", known: "Deployment | None", schedule: tuple[float, float], watch: bool
 ) -> "Progress | View":
     """What is shown while it is read."""
-    from breakeven import live, live_view, observe_report
+    from breakeven import live_view, observe_report
     from breakeven.spec.evidence import Told
+    from breakeven.use_cases import observe as observing
 
     if not watch:
         return live_view.Progress(", ".join(one.source for one in targets), *schedule)
 
     def summarised(timeline: Any) -> Any:
-        return live.evidence_of(timeline, Told(engine=timeline.engine), targets, known)
+        return observing.evidence_of(timeline, Told(engine=timeline.engine), targets, known)
 
     spoken = language(ctx)
     return live_view.View(summarised, partial(observe_report.compose, language=spoken), spoken)

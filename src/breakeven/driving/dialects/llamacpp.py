@@ -1,4 +1,4 @@
-"""llama.cpp's own ``/completion``: token ids, running counts in every event, ``timings`` in the last."""
+"""llama.cpp's own ``/completion``: token ids, the slot, running counts in every event, ``timings`` in the last."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from breakeven.driving.dialect import Ask, Dialect, Piece, counted, part
 
 
 def _body(ask: Ask) -> Mapping[str, object]:
+    placed = {} if ask.slot is None else {"id_slot": ask.slot}
     return {
         "prompt": list(ask.prompt) if isinstance(ask.prompt, tuple) else ask.prompt,
         "n_predict": ask.output_tokens,
@@ -16,6 +17,7 @@ def _body(ask: Ask) -> Mapping[str, object]:
         "seed": 0,
         "ignore_eos": True,
         "cache_prompt": False,
+        **placed,
     }
 
 
@@ -33,4 +35,4 @@ def _read(said: Mapping[str, object]) -> Piece:
     )
 
 
-DIALECT = Dialect(name="llamacpp", path="/completion", takes_ids=True, body=_body, read=_read)
+DIALECT = Dialect(name="llamacpp", path="/completion", takes_ids=True, places=True, body=_body, read=_read)

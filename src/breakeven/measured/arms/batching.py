@@ -7,13 +7,13 @@ from dataclasses import replace
 from breakeven.measured import words
 from breakeven.measured.conditions import Arms, base, served_as
 from breakeven.measured.measures import Loaded, load_of, measure
-from breakeven.measured.reading import Reading
+from breakeven.measured.reading import RowReading
 
 REGIMES = {"served": "concurrency"}
 AT_ONCE_RUN = "at once"
 
 
-def arms(r: Reading, also: Loaded) -> Arms:
+def arms(r: RowReading, also: Loaded) -> Arms:
     """Fewer sequences against more of them, on one deployment."""
     how = measure(r, _load(r))
     d = served_as(r, base(r))
@@ -22,7 +22,7 @@ def arms(r: Reading, also: Loaded) -> Arms:
     return Arms(off=how.off(d), on=also(how.on(d)), speed=how.speed, regime=regime, sigma_row=sigma_row)
 
 
-def _load(r: Reading) -> words.Load:
+def _load(r: RowReading) -> words.Load:
     """The lever's two sides; a number that they leave out stands with the load."""
     load = load_of(r, "lever_setting")
     return replace(load, on=load_of(r).on) if load.on is None else load

@@ -7,12 +7,12 @@ from breakeven.kernels import kv_kernel
 from breakeven.measured import speeds, words
 from breakeven.measured.conditions import Arms, base, served_as, set_engine, under
 from breakeven.measured.measures import MOST, Loaded, measure
-from breakeven.measured.reading import Reading, refused
+from breakeven.measured.reading import RowReading, refused
 from breakeven.spec.deployment import Deployment
 from breakeven.statement import limited_by
 
 
-def arms(r: Reading, also: Loaded) -> Arms:
+def arms(r: RowReading, also: Loaded) -> Arms:
     """The cache in 16 bit against the row's format, weights alike in both."""
     d = base(r)
     off = set_engine(served_as(r, d), kv_cache_dtype="bf16")
@@ -30,7 +30,7 @@ def arms(r: Reading, also: Loaded) -> Arms:
     return Arms(off=off, on=on, speed=how.speed, regime=regime, sigma_row="capacity_bound" if how.name == MOST else "")
 
 
-def turn_on(r: Reading, d: Deployment) -> Deployment:
+def turn_on(r: RowReading, d: Deployment) -> Deployment:
     """The deployment with the row's cache in fewer bits."""
     if "skip" in r.text("lever_setting"):
         raise refused("cache_of_some_layers")

@@ -7,7 +7,7 @@ from dataclasses import replace
 from breakeven.measured import speeds, words
 from breakeven.measured.conditions import Arms, base, set_engine
 from breakeven.measured.measures import PROMPTS, Loaded, measure
-from breakeven.measured.reading import Reading, refused
+from breakeven.measured.reading import RowReading, refused
 from breakeven.measured.row import NotUnderstood
 from breakeven.spec.deployment import Deployment
 
@@ -16,7 +16,7 @@ PROMPT_ENGINE = ("vllm", "main")
 """What the work of a prompt is taken from where an engine is not known: it is the device's more than the engine's."""
 
 
-def arms(r: Reading, also: Loaded) -> Arms:
+def arms(r: RowReading, also: Loaded) -> Arms:
     """No prefix kept, against prefixes kept at the row's rate of hits."""
     metric = r.metric()
     hits = words.hit_rate(r.text("lever_setting"))
@@ -30,7 +30,7 @@ def arms(r: Reading, also: Loaded) -> Arms:
     return Arms(off=off, on=on, speed=how.speed, regime="latency" if how.name in ("ttft", "e2e") else "throughput")
 
 
-def _work(r: Reading, hits: float, also: Loaded) -> Arms:
+def _work(r: RowReading, hits: float, also: Loaded) -> Arms:
     """The device time that a prompt takes."""
     if hits == WHOLE:
         raise refused("nothing_left_of_prompt")
@@ -43,7 +43,7 @@ def _work(r: Reading, hits: float, also: Loaded) -> Arms:
     )
 
 
-def _prompts(r: Reading) -> Loaded:
+def _prompts(r: RowReading) -> Loaded:
     return measure(r).off
 
 
@@ -52,7 +52,7 @@ def with_hits(d: Deployment, hits: float) -> Deployment:
     return replace(d, workload=replace(d.workload, prefix_hit_rate=hits))
 
 
-def _engine(r: Reading) -> tuple[str, str]:
+def _engine(r: RowReading) -> tuple[str, str]:
     try:
         return r.engine()
     except NotUnderstood:
@@ -60,7 +60,7 @@ def _engine(r: Reading) -> tuple[str, str]:
         return PROMPT_ENGINE
 
 
-def _split(r: Reading) -> words.Split:
+def _split(r: RowReading) -> words.Split:
     """As stated, else one model over all the devices of a node."""
     try:
         return r.split()
@@ -70,7 +70,7 @@ def _split(r: Reading) -> words.Split:
         return words.Split(tp=count, devices=count)
 
 
-def _in_a_node(r: Reading) -> int:
+def _in_a_node(r: RowReading) -> int:
     text = r.text("hardware")
     before, found, _ = text.partition(" per node")
     count = before.rsplit("(", 1)[-1].strip()

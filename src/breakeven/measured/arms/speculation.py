@@ -9,7 +9,7 @@ from breakeven.measured import words
 from breakeven.measured.conditions import Arms, base, served_as
 from breakeven.measured.measures import Loaded, measure
 from breakeven.measured.plain_speed import nearest_split
-from breakeven.measured.reading import Reading, refused
+from breakeven.measured.reading import RowReading, refused
 from breakeven.measured.row import NotUnderstood
 from breakeven.spec.deployment import Deployment
 from breakeven.spec.engine import Speculative
@@ -19,7 +19,7 @@ NO_ACCEPTANCE = "words.no_acceptance"
 ONE = words.Split(tp=1, devices=1)
 
 
-def arms(r: Reading, also: Loaded) -> Arms:
+def arms(r: RowReading, also: Loaded) -> Arms:
     """Plain decoding against drafting."""
     setting = r.text("lever_setting")
     if r.metric().kind == "methods_compared":
@@ -34,13 +34,13 @@ def arms(r: Reading, also: Loaded) -> Arms:
     return Arms(off=off, on=on, speed=how.speed, regime=f"{regime}, {kind}")
 
 
-def turn_on(r: Reading, d: Deployment) -> Deployment:
+def turn_on(r: RowReading, d: Deployment) -> Deployment:
     """The deployment drafting as the row says."""
     setting = r.text("lever_setting")
     return _drafting(r, d, words.speculative(setting), _accepted(r, setting))
 
 
-def _accepted(r: Reading, setting: str) -> Acceptance | None:
+def _accepted(r: RowReading, setting: str) -> Acceptance | None:
     """Acceptance as stated; None leaves it to the prior of method and task."""
     try:
         found = words.acceptance(setting)
@@ -54,7 +54,7 @@ def _accepted(r: Reading, setting: str) -> Acceptance | None:
     return found
 
 
-def _drafting(r: Reading, d: Deployment, spec: Speculative, accepted: Acceptance | None) -> Deployment:
+def _drafting(r: RowReading, d: Deployment, spec: Speculative, accepted: Acceptance | None) -> Deployment:
     drafts = {spec.model: words.model(spec.model)} if spec.method == "draft_model" and spec.model else {}
     task = words.task(r.text("context_or_input_len"))
     if accepted is None:
@@ -63,7 +63,7 @@ def _drafting(r: Reading, d: Deployment, spec: Speculative, accepted: Acceptance
     return replace(d, engine=replace(d.engine, speculative=spec), workload=workload, drafts=drafts)
 
 
-def _off(r: Reading, loaded: Loaded) -> Deployment:
+def _off(r: RowReading, loaded: Loaded) -> Deployment:
     """The plain deployment; where the row does not say on how many devices it ran, those whose plain speed is nearest its own."""
     try:
         return served_as(r, base(r))
@@ -77,5 +77,5 @@ def _off(r: Reading, loaded: Loaded) -> Deployment:
     return found
 
 
-def _split_stated(r: Reading) -> bool:
+def _split_stated(r: RowReading) -> bool:
     return r.stated("parallelism")

@@ -9,7 +9,7 @@ from breakeven.measured.conditions import EIGHT_BIT_CACHES, Arms, base, native_f
 from breakeven.measured.measures import MOST, Loaded, Measure, measure
 from breakeven.measured.plain_speed import ANY, nearest_device
 from breakeven.measured.products import is_product, product
-from breakeven.measured.reading import Reading, refused
+from breakeven.measured.reading import RowReading, refused
 from breakeven.measured.row import NotUnderstood
 from breakeven.spec.deployment import Deployment
 
@@ -17,7 +17,7 @@ NOT_STATED = "words.not_stated"
 WEIGHT_ONLY = ("weight_only", "weight_only_unknown")
 
 
-def arms(r: Reading, also: Loaded) -> Arms:
+def arms(r: RowReading, also: Loaded) -> Arms:
     """16 bit, or what the row begins with, against the format it ends with; ``also`` turns further levers on."""
     if is_product(r):
         return product(r)
@@ -34,7 +34,7 @@ def arms(r: Reading, also: Loaded) -> Arms:
     return Arms(off=off, on=on, speed=how.speed, regime=regime, sigma_row="capacity_bound" if how.name == MOST else "")
 
 
-def _sides(r: Reading, d: Deployment) -> tuple[str | None, str]:
+def _sides(r: RowReading, d: Deployment) -> tuple[str | None, str]:
     """Families of the two sides, None for 16 bit."""
     first, last = words.setting(r.text("lever_setting"))
     native = native_format(r.model())
@@ -46,7 +46,7 @@ def _sides(r: Reading, d: Deployment) -> tuple[str | None, str]:
     return (None if begins in SIXTEEN_BIT else begins), ends
 
 
-def turn_on(r: Reading, d: Deployment) -> Deployment:
+def turn_on(r: RowReading, d: Deployment) -> Deployment:
     """The deployment with the row's weights in fewer bits."""
     return set_engine(d, quantization=_sides(r, d)[1])
 
@@ -63,7 +63,7 @@ def _regime(on: Deployment, family: str, how: Measure, *, named: bool) -> str:
     return {"fp8": "native 8 bit"}.get(sigma, sigma)
 
 
-def _names_a_device(r: Reading) -> bool:
+def _names_a_device(r: RowReading) -> bool:
     try:
         r.device()
     except NotUnderstood as unknown:
@@ -73,7 +73,7 @@ def _names_a_device(r: Reading) -> bool:
     return True
 
 
-def _unnamed(r: Reading, how: Measure) -> Deployment:
+def _unnamed(r: RowReading, how: Measure) -> Deployment:
     """A device that is not named, taken as the one whose plain speed is nearest the row's own."""
     stated = words.number(r.text("value_off"))
     if stated is None or how.name != "decode":
@@ -83,7 +83,7 @@ def _unnamed(r: Reading, how: Measure) -> Deployment:
     return base(r, device=catalog.load("hardware", name))
 
 
-def _context(how: Measure, r: Reading) -> float:
+def _context(how: Measure, r: RowReading) -> float:
     tokens = how.off(base(r, device=catalog.load("hardware", ANY))).workload.context_tokens
     if not isinstance(tokens, float):
         raise refused("device_not_named")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from breakeven.measured.benchmark import Benchmark, Fields, Outcome, Record, at, figure, refused, word
+from breakeven.measured.benchmark import Benchmark, Fields, Outcome, Record, at, figure, word
 from breakeven.measured.named_metrics import served
 from breakeven.measured.served import outcome
 
@@ -14,15 +14,12 @@ CONCURRENCY = ("input_config.concurrency", "input_config.perf_analyzer.stimulus.
 def _recognises(first: Fields) -> bool:
     config = first.get("input_config")
     summary = isinstance(first.get("request_latency"), Mapping) and isinstance(config, Mapping) and "loadgen" not in config
-    return (summary and "aiperf_version" not in first and "was_cancelled" not in first) or "experiments" in first
+    return summary and "aiperf_version" not in first and "was_cancelled" not in first
 
 
 def _read(records: Sequence[Record]) -> Iterable[Outcome]:
     for record in records:
-        if "experiments" in record.fields:
-            yield refused(record, "raw_responses")
-        else:
-            yield outcome(record, served(record.fields, model=_model(record.fields), concurrency=figure(record.fields, *CONCURRENCY)))
+        yield outcome(record, served(record.fields, model=_model(record.fields), concurrency=figure(record.fields, *CONCURRENCY)))
 
 
 def _model(f: Fields) -> str:

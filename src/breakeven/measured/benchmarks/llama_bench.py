@@ -1,4 +1,4 @@
-"""Results of ``llama-bench -o json|jsonl|csv|md``: one stream at a depth, and prompts by the width they are cut to (``-ub``).
+"""Results of ``llama-bench -o json|jsonl|csv|md|sql``: one stream at a depth, and prompts by the width they are cut to (``-ub``).
 
 A prompt of n tokens at ``-ub u`` is ⌈n/u⌉ steps of u rows that all read the cache of one sequence: what verifying u tokens costs.
 """
@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from math import ceil
-from pathlib import PurePath
 
 from breakeven.measured.benchmark import Benchmark, Fields, Outcome, Record, at, figure, refused, word
+from breakeven.measured.ggml_names import file_name, weight_format, without_format
 from breakeven.measured.step_forms import Reading
 from breakeven.messages import Message
 
@@ -20,10 +20,6 @@ WIDEST = 64
 WHOLE = 2
 """A prompt is cut into this many steps at least: else its time holds more than them."""
 TEST = re.compile(r"^(?:pp(?P<prompt>\d+))?\+?(?:tg(?P<output>\d+))?(?:\s*@\s*d(?P<depth>\d+))?$")
-FORMAT = re.compile(
-    r"(?<![A-Za-z0-9])((?:UD-)?I?Q\d(?:_[A-Z0-9]+)*|BF16|F16|F32|MXFP4(?:_MOE)?)(?:\s*-\s*(Small|Medium|Large))?", re.IGNORECASE
-)
-SIZES = {"small": "_S", "medium": "_M", "large": "_L"}
 NEXT_TO_NONE = 1.0
 """Context that a curve of widths is said to hold for: its rows share the cache of one short prompt."""
 
@@ -84,12 +80,12 @@ def _verified(record: Record, prompt: int, depth: int, seconds: float) -> Outcom
 
 
 def _step(f: Fields, *, width: float, context: float, step_s: float) -> Reading:
-    file = PurePath(word(f, "model_filename").replace("\\", "/")).name.removesuffix(".gguf")
+    file = file_name(word(f, "model_filename"))
     named = word(f, "model_type", "model")
     on_gpu = word(f, "gpu_info") and (figure(f, "n_gpu_layers") or 0) != 0
     build = figure(f, "build_number")
     return Reading(
-        model=FORMAT.sub("", file).rstrip("-._ ") if file else "",
+        model=without_format(file),
         device=word(f, "gpu_info") if on_gpu else word(f, "cpu_info"),
         engine="llama.cpp",
         version=f"b{int(build)}" if build and build > 0 else "",
@@ -99,16 +95,6 @@ def _step(f: Fields, *, width: float, context: float, step_s: float) -> Reading:
         weights=weight_format(named) or weight_format(file),
         cache=_cache(f),
     )
-
-
-def weight_format(named: str) -> str:
-    """The format that llama.cpp names in a model's description, or that stands in its file's name.
-
-    >>> weight_format("llama 8B Q4_K - Medium"), weight_format("SmolLM2-135M-Q8_0"), weight_format("llama 8B")
-    ('Q4_K_M', 'Q8_0', '')
-    """
-    found = FORMAT.search(named)
-    return "" if found is None else found[1].upper() + SIZES.get((found[2] or "").lower(), "")
 
 
 def _cache(f: Fields) -> str:

@@ -190,11 +190,13 @@ def _context(own: Mapping[str, Flag], found: Read) -> None:
     slots = _whole(own, "parallel")
     if slots:
         found.settings["max_num_seqs"] = slots
+    unified = "kv-unified" in own and on(own["kv-unified"])
+    if "kv-unified" in own or "no-kv-unified" in own:
+        found.settings["kv_unified"] = unified
     tokens = _whole(own, "ctx-size")
     if not tokens:
         return
     found.settings["kv_cache_tokens"] = tokens
-    unified = "kv-unified" in own and on(own["kv-unified"])
     if slots and not unified:
         found.settings["max_model_len"] = max(1, tokens // slots)
 

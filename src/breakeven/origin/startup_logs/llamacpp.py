@@ -14,6 +14,7 @@ PATTERNS = {
     "build": re.compile(r"(?:build: |build_info: b|\bbuild (?:= )?)(\d{2,6})\b"),
     "context": re.compile(r"llama_\w*context\w*: n_ctx\s+= (\d+)"),
     "sequence": re.compile(r"llama_\w*context\w*: n_ctx_(?:seq|per_seq)\s+= (\d+)"),
+    "unified": re.compile(r"llama_\w*context\w*: kv_unified\s+= (true|false)"),
     "slots": re.compile(r"n_slots = (\d+)"),
     "batch": re.compile(r"llama_\w*context\w*: n_batch\s+= (\d+)"),
     "types": re.compile(r"K \((\w+)\):\s+[\d.]+ MiB, V \((\w+)\):"),
@@ -39,6 +40,8 @@ def read(lines: Iterable[str]) -> StartupLog:
     settings: dict[str, object] = {name: count for name, key in counts.items() if (count := whole(found.get(key))) is not None}
     if "types" in found:
         settings |= read_settings({"K": TYPES.get(found["types"][1], found["types"][1])}, {"K": "kv_cache_dtype"})
+    if "unified" in found:
+        settings["kv_unified"] = found["unified"][1] == "true"
     build, size, offloaded = found.get("build"), found.get("size"), found.get("offloaded")
     return StartupLog(
         engine="llamacpp",

@@ -14,7 +14,7 @@ from breakeven.spec.deployment import Deployment
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stated:
+class StatedEngine:
     """What is said of a running engine beside what it tells itself."""
 
     flags: Mapping[str, str] = field(default_factory=dict)
@@ -26,7 +26,7 @@ class Stated:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Serving:
+class RunningEngine:
     """A running engine, ready to be driven."""
 
     server: Endpoint
@@ -36,7 +36,13 @@ class Serving:
     model: str
     """What requests call the model."""
     room: Room
-    stated: Stated = field(default_factory=Stated)
+    stated: StatedEngine = field(default_factory=StatedEngine)
     folders: Sequence[Path | str] = ()
     """Of the user's own catalogue."""
     warnings: tuple[Message, ...] = ()
+
+    @property
+    def placed(self) -> bool:
+        """Whether streams are told their slots, so that they are neighbours: of one engine that has told how many it has."""
+        told = self.deployment.provenance.get("engine.max_num_seqs") != "assumed"
+        return self.dialect.places and self.deployment.replicas == 1 and told

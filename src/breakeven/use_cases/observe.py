@@ -1,27 +1,20 @@
-"""The use cases about running engines, one function each: observe, and load that was asked for."""
+"""Running engines read for a while, or what a Prometheus server kept of them: whole, and in the parts that a view and an exporter need."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from breakeven.driving.serving import Stated
 from breakeven.errors import InputError
 
 if TYPE_CHECKING:
-    from breakeven.calibration.calibrate import Calibrated
-    from breakeven.driving.grid import Bounds
-    from breakeven.driving.tour import Progress
-    from breakeven.observation.history import Asked
+    from breakeven.observation.history import HistoryQuery
     from breakeven.observation.scrape import Target
     from breakeven.observation.timeline import Timeline
     from breakeven.observation.window import Heard
-    from breakeven.probing.probe import Probed
     from breakeven.spec.deployment import Deployment
     from breakeven.spec.evidence import Evidence, Told
-    from breakeven.spec.hardware import Device
 
 FOR_S, EVERY_S = 60.0, 2.0
 UNTOLD = ("error.no_model", "error.no_hardware", "error.no_hardware_read", "error.no_arrivals")
@@ -71,7 +64,7 @@ def told_of(targets: Sequence[Target], timeline: Timeline) -> Told:
     return told.tell(first.places[0], timeline)
 
 
-def history(url: str, asked: Asked, *, headers: Mapping[str, str] | None = None) -> tuple[Timeline, str]:
+def history(url: str, asked: HistoryQuery, *, headers: Mapping[str, str] | None = None) -> tuple[Timeline, str]:
     """What a Prometheus server kept of running engines, and the server's address as it may be shown."""
     from breakeven.endpoint import Endpoint
     from breakeven.observation import history as stored
@@ -81,7 +74,9 @@ def history(url: str, asked: Asked, *, headers: Mapping[str, str] | None = None)
     return stored.read(server, asked), server.name
 
 
-def observe_history(url: str, asked: Asked, *, headers: Mapping[str, str] | None = None, deployment: Deployment | None = None) -> Evidence:
+def observe_history(
+    url: str, asked: HistoryQuery, *, headers: Mapping[str, str] | None = None, deployment: Deployment | None = None
+) -> Evidence:
     """The same as :func:`observe` from what a Prometheus server kept."""
     timeline, server = history(url, asked, headers=headers)
     return evidence_of(timeline, told_in(timeline), server, deployment)
@@ -106,12 +101,12 @@ def evidence_of(timeline: Timeline, told: Told, targets: Sequence[Target] | str,
 
 def described(deployed: Mapping[str, Any]) -> Deployment | None:
     """The deployment as far as it is described, at a workload that stands in; None where too little of it is. Faults are said at once."""
-    from breakeven import api
-    from breakeven.serving import PINNED
+    from breakeven.use_cases.load import load
+    from breakeven.use_cases.running_engine import PINNED
 
     flags = deployed["flags"]
     try:
-        return api.load(**deployed)[0]
+        return load(**deployed)[0]
     except InputError as error:
         if error.message.key not in UNTOLD:
             raise
@@ -122,67 +117,18 @@ def described(deployed: Mapping[str, Any]) -> Deployment | None:
 
 def with_ledgers(evidence: Evidence, timeline: Timeline, targets: Sequence[Target] | str, deployed: Mapping[str, Any]) -> Evidence:
     """The evidence with what the ledgers make of it, the deployment completed by what was observed; or why they could not."""
-    from breakeven import api
     from breakeven.observation.cautions import said
-    from breakeven.serving import PINNED
+    from breakeven.use_cases.load import load
+    from breakeven.use_cases.running_engine import PINNED
 
     # The ledgers ask for batch and context alone, which are measured even where no request has ended yet.
     pinned = {**deployed["flags"], **PINNED}
     failed: InputError | None = None
     for flags in (deployed["flags"], pinned):
         try:
-            deployment, _ = api.load(**{**deployed, "flags": flags, "evidence": evidence})
+            deployment, _ = load(**{**deployed, "flags": flags, "evidence": evidence})
         except InputError as error:
             failed = failed or error
         else:
             return evidence_of(timeline, evidence.told, targets, deployment)
     return evidence if failed is None else replace(evidence, warnings=(*evidence.warnings, said(failed.message)))
-
-
-@dataclass(frozen=True, kw_only=True)
-class Probe:
-    """What a machine reached, and the device of the catalogue that it is held against."""
-
-    probed: Probed
-    device: Device | None
-
-
-def probe(hardware: str | None = None, *, catalog_dirs: Sequence[Path | str] = ()) -> Probe:
-    """Bandwidth and matrix rate of this machine: its accelerator where torch sees one, else its processor."""
-    from breakeven import catalog
-    from breakeven.probing.find import found_for
-    from breakeven.probing.machine import machine
-    from breakeven.probing.probe import probed
-
-    device = None if hardware is None else catalog.load("hardware", hardware, catalog.user_folders(catalog_dirs))
-    here = machine()
-    return Probe(probed=probed(found_for(device, here), here), device=device)
-
-
-def calibrate_engine(
-    url: str,
-    *,
-    allow_load: bool = False,
-    stated: Stated | None = None,
-    widths: Sequence[int] = (),
-    contexts: Sequence[int] = (),
-    bounds: Bounds | None = None,
-    headers: Mapping[str, str] | None = None,
-    catalog_dirs: Sequence[Path | str] = (),
-    progress: Progress | None = None,
-) -> Calibrated:
-    """Load on a running engine, bounded and asked for, and the calibration that its steps tell (``docs/guide/calibrate.md``).
-
-    Without ``allow_load`` it is refused, with what would be sent. ``stated`` is for what the engine does not tell. Streams and contexts
-    that are not given are those the engine has room for.
-    """
-    from breakeven import serving
-    from breakeven.calibration import driven
-    from breakeven.driving import grid
-    from breakeven.endpoint import Endpoint
-
-    found = serving.serving(Endpoint(url=url, headers=headers or {}), stated or Stated(), catalog_dirs)
-    plan = grid.plan(widths, contexts, grid.PROMPTS, found.room, bounds or grid.Bounds())
-    if not allow_load:
-        raise InputError("drive_refused", server=found.address, **plan.counted)
-    return driven.calibrated_on(found, plan, progress=progress)

@@ -11,27 +11,29 @@ from pathlib import Path
 from breakeven import endpoint
 from breakeven.driving.dialect import dialect_of
 from breakeven.driving.grid import CHUNK, Room
-from breakeven.driving.serving import Serving, Stated
+from breakeven.driving.running_engine import RunningEngine, StatedEngine
 from breakeven.endpoint import Endpoint
 from breakeven.errors import BreakevenError, InputError
-from breakeven.loading import load
 from breakeven.observation import scrape, told, window
 from breakeven.observation.timeline import Timeline
 from breakeven.spec.deployment import Deployment
 from breakeven.spec.evidence import Evidence, Told
+from breakeven.use_cases.load import load
 
 ONCE_S = 0.1
+FINE = 8
+"""llama.cpp's kernels on a processor: rows in tiles of 4, what is left over row by row (measured: 3 rows take longer than 4)."""
 PINNED = {"batch": "1", "context": "1"}
 """Stands in for a workload until one is measured; the grid of a load is one of its own."""
 
 
-def serving(server: Endpoint, stated: Stated, folders: Sequence[Path | str]) -> Serving:
+def running_engine(server: Endpoint, stated: StatedEngine, folders: Sequence[Path | str]) -> RunningEngine:
     """What an engine tells of itself, and what was stated over it, as the deployment that is driven."""
     said = _told(server, stated.flags.get("engine"))
     d, warnings = load(flags={**PINNED, **stated.flags}, launch=stated.launch, evidence=_evidence(server, said), catalog_dirs=folders)
     if d.engine.speculative is not None or said.speculative:
         raise InputError("drive_speculative", server=endpoint.address(server.url))
-    return Serving(
+    return RunningEngine(
         server=server,
         address=endpoint.address(server.url),
         deployment=d,
@@ -48,7 +50,7 @@ def _told(server: Endpoint, engine: str | None) -> Told:
     """By its metrics and its other pages; where it has no metrics, the engine has to be named."""
     try:
         targets = scrape.targets((server.url,), dict(server.headers), engine=engine)
-        timeline = window.observe(targets, for_s=ONCE_S, every_s=ONCE_S)
+        timeline = window.observe(targets, for_s=ONCE_S, every_s=ONCE_S, patience_s=ONCE_S)
     except BreakevenError:
         if engine is None:
             raise
@@ -91,4 +93,5 @@ def room_of(d: Deployment, said: Told) -> Room:
         tokens=min(lengths, default=2**20),
         pool_tokens=float(said.kv_tokens or "inf"),
         step_tokens=d.engine.max_num_batched_tokens or CHUNK,
+        fine=FINE if dialect_of(d.engine.name).places else 1,
     )

@@ -1,4 +1,4 @@
-"""A running engine observed for a few seconds before a verb answers, where ``--url`` names one."""
+"""Running engines observed for a few seconds before a verb answers, where ``--url`` names them."""
 
 # No `from __future__ import annotations`: typer reads the annotations of a verb.
 from collections.abc import Sequence
@@ -6,30 +6,33 @@ from functools import partial
 from typing import Annotated
 
 from breakeven.deployment_options import Deployed
-from breakeven.endpoint import address
 from breakeven.errors import InputError
 from breakeven.observe_options import headers, schedule
 from breakeven.verb import option
 
-Url = Annotated[str | None, option("--url", metavar="URL")]
+Urls = Annotated[list[str] | None, option("--url", metavar="URL")]
 FOR, EVERY = "5s", "1s"
 ANOTHER = "error.page_other_engine"
 """The engine that is asked about need not be the one that runs; where a page does not tell whose it is, it is taken to be."""
 
 
-def with_url(deployed: Deployed, url: str | None, for_: str | None, header: Sequence[str] | None) -> Deployed:
-    """The deployment with what the engine at an address shows while it is read; nothing on it is changed."""
-    if url is None:
+def with_urls(deployed: Deployed, urls: Sequence[str] | None, for_: str | None, header: Sequence[str] | None) -> Deployed:
+    """The deployment with what its replicas show while they are read, and an exporter of devices beside them; nothing is changed there."""
+    if not urls:
         raise InputError("evidence_without_url", option="--for" if for_ is not None else "--header")
     if deployed["evidence"] is not None:
         raise InputError("evidence_two")
-    from breakeven import live, live_view
+    if "://" in (deployed["file"] or ""):
+        raise InputError("url_each")
+    from breakeven import live_view
+    from breakeven.endpoint import address
+    from breakeven.use_cases import observe as observing
 
     for_s, every_s = schedule(for_ or FOR, EVERY)
-    live.described(deployed)  # what is typed wrong is said before anybody waits
+    observing.described(deployed)  # what is typed wrong is said before anybody waits
     sent, engine = headers(header), deployed["flags"].get("engine")
-    with live_view.Progress(address(url), for_s, every_s) as seen:
-        observe = partial(live.observe, url, for_s=for_s, every_s=every_s, headers=sent, heard=seen.heard)
+    with live_view.Progress(", ".join(map(address, urls)), for_s, every_s) as seen:
+        observe = partial(observing.observe, urls, for_s=for_s, every_s=every_s, headers=sent, heard=seen.heard)
         try:
             evidence = observe(engine=engine)
         except InputError as error:

@@ -8,13 +8,13 @@ from typing import Any
 from breakeven import catalog
 from breakeven.logged_pool import Pool, pool_of, with_measured_pool
 from breakeven.messages import Message
-from breakeven.observed import as_told, with_observed
+from breakeven.observed_deployment import as_told, with_observed
 from breakeven.origin.resolve import Resolved, resolve
 from breakeven.spec.deployment import Deployment
 
 
 def load(**sources: object) -> tuple[Deployment, tuple[Message, ...]]:
-    """A deployment from its sources, with what there is to say about them."""
+    """A deployment from a file, flags, a launch command, a start-up log and an observation, with what there is to say about them."""
     folders: Any = sources.pop("catalog_dirs", ())
     resolved = resolve(**sources, catalog_dirs=catalog.user_folders(folders))  # type: ignore[arg-type]
     deployment, told = _with_pool(resolved)

@@ -1,0 +1,1 @@
+"""One file per use case; ``api.py`` is their face."""
