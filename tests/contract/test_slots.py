@@ -144,6 +144,10 @@ class TestAdvice:
     def test_of_a_window_in_which_prompts_alone_were_read_is_refused(self) -> None:
         found = evidence(watch(SlotEngine([(100_000, 10)]), 30.0))
         assert found.figures["effective_batch"].value == 0.0 and found.figures["prompt_share"].value == pytest.approx(1.0, abs=0.05)
+        assert (
+            "prompts alone were read" in observe_report.compose(found).headline
+            and "读 prompt" in observe_report.compose(found, "zh").headline
+        )
         assert "workload.batch" not in evidence_layer(found).table
         with pytest.raises(InputError, match="--rate or --concurrency"):
             be.load(evidence=found, flags=FLAGS)
