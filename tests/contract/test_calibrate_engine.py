@@ -167,6 +167,22 @@ class TestOnAServer:
         held = [(3, 128.0), (3, 300.0), (1, 256.0), (4, 256.0), (2, 400.0)]
         assert np.median([abs(predicted(path, folder, b, c) / law(b, c) - 1.0) for b, c in held]) < 0.12
 
+    def test_streams_are_told_neighbouring_slots_and_gaps_between_them_are_priced(
+        self, capsys: pytest.CaptureFixture[str], stub: Stub, folder: Path, tmp_path: Path
+    ) -> None:
+        path = tmp_path / "made.toml"
+        code, _, err = ran(capsys, stub, folder, "--allow-load", "--concurrency-grid", "1,3", "--context-grid", "64", "--out", path)
+        assert code == 0, err
+        told = [body["id_slot"] for body in stub.engine.bodies]
+        assert sorted(told[:3]) == [0, 1, 2] and set(told) == {0, 1, 2}
+        assert all(curve.one_pass for curve in read_calibration(path).curves)
+        flags = {"model": "llama-3.2-1b", "hardware": "tested", "engine": "llamacpp", "engine_version": "b6100", "max_num_seqs": "8"}
+        flags |= {"calibration": str(path), "batch": "2", "context": "64"}
+        own, shared = (api.load(flags=flags | {"kv_unified": said}, catalog_dirs=(folder,))[0] for said in ("false", "true"))
+        one, two = (float(api.evaluate(d).tpot_s) for d in (replace(shared, workload=replace(shared.workload, batch=1.0)), shared))
+        apart = 0.75 * 2 * one + 0.25 * two  # of 28 choices of two slots of eight, seven are neighbours
+        assert float(api.evaluate(own).tpot_s) == pytest.approx(apart, rel=0.02)
+
     def test_the_file_says_where_it_comes_from_and_is_taken(
         self, capsys: pytest.CaptureFixture[str], stub: Stub, folder: Path, tmp_path: Path
     ) -> None:

@@ -71,6 +71,8 @@ class TestItsFile:
             (("seconds",), -3.0, "seconds"),
             (("seconds",), 1e999, "JSON"),
             (("readings",), 1.5, "readings"),
+            (("readings",), 10**400, "readings"),
+            (("told", "kv_tokens"), 10**400, "kv_tokens"),
             (("told",), {}, "engine"),
             (("told", "settings"), {"block_size": [16]}, "settings"),
             (("figures", "prefix_hit_rate", "value"), 1.2, "prefix_hit_rate"),

@@ -114,6 +114,10 @@ class TestPartOfASum:
         [said] = [text(note) for note in found.notes if note.key == "observe.note_partial_left"]
         assert "vllm:generation_tokens" in said and "1 readings" in said
 
+    def test_two_whole_readings_are_enough_however_many_lack_a_part(self) -> None:
+        found = observed(both(1000, 5000), *(both(1000 + at, "NaN") for at in range(1, 7)), both(1010, 5020))
+        assert Quantities(found).rise("output_tokens") == 10.0 + 20.0
+
     def test_what_is_no_number_by_turns_leaves_the_others_readings(self) -> None:
         pages = [both(1000 + 10 * at, 5000 + 20 * at) for at in range(6)]
         pages[1], pages[3] = both("NaN", 5020), both(1030, "NaN")

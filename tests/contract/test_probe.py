@@ -18,6 +18,7 @@ from breakeven.cli import run as typed
 from breakeven.document import json_schema
 from breakeven.errors import InputError
 from breakeven.origin.device_entry import parse_device
+from breakeven.probe_document import counting
 from breakeven.probing import find, streams
 from breakeven.probing.backend import Backend
 from breakeven.probing.backends.host import host
@@ -195,6 +196,19 @@ class TestReport:
 
     def test_a_working_set_in_the_cache_is_said(self) -> None:
         assert "cache" in " ".join(probe_report.compose(run(free_bytes=1e8), "2026-11-30").warnings)
+
+    def test_repetitions_that_lie_apart_are_those_of_the_figures_that_are_shown(self) -> None:
+        found = run()
+        shown = [(one.quantity, one.format, one.size) for one in counting([*probe_report.compose(found, "2026-11-30").figures])]
+        hidden, best = (
+            next(one for one in found.figures if one.quantity == "product" and ((one.quantity, one.form, one.size) in shown) is there)
+            for there in (False, True)
+        )
+        for wild, told in ((hidden, False), (best, True)):
+            figures = tuple(replace(one, spread=0.95) if one is wild else one for one in found.figures)
+            document = probe_report.compose(replace(found, figures=figures), "2026-11-30")
+            page = terminal.render(document, width=100)
+            assert (any("95 % apart" in warning for warning in document.warnings)) is told and page.count("95 %") == (2 if told else 0)
 
     @pytest.mark.parametrize("language", ["en", "zh"])
     def test_it_is_shown_in_both_languages_and_as_json(self, language: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,8 +16,6 @@ from live_relay import Relay, relayed
 
 EVERY_S = 0.5
 MOST_S = 1800
-PAGES_AFTER = 2
-"""One may have been asked for before the last answer came; the next was not."""
 
 
 @dataclass
@@ -29,14 +28,11 @@ class Observation:
     stderr: str = ""
     program: Program | None = None
 
-    def pages(self, further: int) -> None:
-        """Wait for so many pages more."""
-        relay, program = self.relay, self.program
+    def read_anew(self) -> None:
+        """Wait until a page has been read that was asked for after this."""
+        relay, program, now = self.relay, self.program, time.monotonic()
         assert relay is not None and program is not None
-        wanted = relay.answered + further
-        program.until(
-            lambda: relay.answered >= wanted, lambda: f"{relay.answered} of {wanted} pages were read; last asked for: {relay.asked[-3:]}"
-        )
+        program.until(lambda: any(at > now for at in relay.taken), lambda: f"no page was read since; last asked for: {relay.asked[-3:]}")
 
     def counted(self, quantity: str) -> float:
         return float(self.evidence["counts"][quantity])
@@ -57,9 +53,9 @@ def observing(url: str, folder: Path, *options: str, every_s: float = EVERY_S) -
     schedule = ("--for", f"{MOST_S}s", "--every", f"{every_s}s")
     with relayed(url) as relay, started(folder, "observe", relay.url, *schedule, "--json", "--out", str(found.file), *options) as program:
         found.relay, found.program = relay, program
-        found.pages(1)
+        found.read_anew()
         yield found
-        found.pages(PAGES_AFTER)
+        found.read_anew()
         out = program.ended()
         found.stderr = program.said()
     found.evidence = json.loads(out)

@@ -12,6 +12,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlsplit
 
 PAGE = "/metrics"
+TAKEN_WITHIN_S = 8.0
+"""The program gives a page up after 10 s."""
 
 
 @dataclass
@@ -21,20 +23,25 @@ class Relay:
     url: str
     asked: list[tuple[float, str, str]] = field(default_factory=list)
     """When, the method and the path."""
-    answered: int = 0
-    """Pages of metrics that were handed back whole."""
-    pages: list[bytes] = field(default_factory=list)
-    lock: threading.Lock = field(default_factory=threading.Lock)
+    taken: list[float] = field(default_factory=list)
+    """When pages of metrics were asked for that are known to have been read: the next one was asked for later."""
+    _handed: float | None = None
+    """When the last page was asked for that was handed back before its reader would have given up."""
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def gone(self, method: str, path: str) -> None:
-        with self.lock:
-            self.asked.append((time.monotonic(), method, path))
+    def gone(self, method: str, path: str) -> float:
+        at = time.monotonic()
+        with self._lock:
+            self.asked.append((at, method, path))
+            if self._handed is not None and path.endswith(PAGE):
+                self.taken.append(self._handed)
+                self._handed = None
+        return at
 
-    def back(self, path: str, status: int, body: bytes) -> None:
-        if path.endswith(PAGE) and status == 200:
-            with self.lock:
-                self.answered += 1
-                self.pages.append(body)
+    def back(self, path: str, status: int, asked: float) -> None:
+        if path.endswith(PAGE) and status == 200 and time.monotonic() - asked < TAKEN_WITHIN_S:
+            with self._lock:
+                self._handed = asked
 
 
 @contextmanager
@@ -43,7 +50,7 @@ def relayed(upstream: str) -> Iterator[Relay]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            relay.gone(self.command, self.path)
+            asked = relay.gone(self.command, self.path)
             onward = http.client.HTTPConnection(host, timeout=60)
             try:
                 onward.request(self.command, self.path)
@@ -60,7 +67,7 @@ def relayed(upstream: str) -> Iterator[Relay]:
             self.end_headers()
             self.wfile.write(body)
             self.wfile.flush()
-            relay.back(self.path, status, body)
+            relay.back(self.path, status, asked)
 
         do_POST = do_PUT = do_DELETE = do_HEAD = do_GET
 

@@ -155,7 +155,7 @@ def test_an_engine_that_starts_anew_is_observed_on_and_what_was_lost_is_said(lla
         first = lives.enter_context(llama("-np", "2", "-c", "1024", port=port))
         with observing(first.url, tmp_path) as seen:
             closed_loop(first.url, "llama", prompts, 16, clients=2)
-            seen.pages(2)
+            seen.read_anew()
             first.kill()
             time.sleep(2)
             second = lives.enter_context(llama("-np", "2", "-c", "1024", port=port))

@@ -36,6 +36,7 @@ JOB = """- job_name: {name}
   static_configs: [{{targets: [{targets}]}}]
 """
 Launch = Callable[..., Any]
+ANSWERS_WITHIN_S = 60.0
 
 
 @pytest.fixture
@@ -69,11 +70,16 @@ def one(timeline: Timeline, quantity: str, **told: str) -> Series:
     return found
 
 
-def until(holds: Callable[[], bool], seconds: float = 30.0) -> bool:
+def until(holds: Callable[[], bool], seconds: float = 120.0) -> bool:
     end = time.monotonic() + seconds
     while not (held := holds()) and time.monotonic() < end:
         time.sleep(0.2)
     return held
+
+
+def shown_at(url: str) -> bytes:
+    with urllib.request.urlopen(url, timeout=ANSWERS_WITHIN_S) as answer:
+        return bytes(answer.read())
 
 
 def page(shared: Path) -> str:
@@ -130,7 +136,7 @@ def test_more_than_11_000_points_are_refused_by_the_server_and_asked_for_in_part
         start = end - 30_000
         asked = urllib.parse.urlencode({"query": "vllm:num_requests_running", "start": start, "end": end, "step": 1})
         with pytest.raises(urllib.error.HTTPError) as refused:
-            urllib.request.urlopen(f"{url}/api/v1/query_range?{asked}")
+            urllib.request.urlopen(f"{url}/api/v1/query_range?{asked}", timeout=ANSWERS_WITHIN_S)
         assert refused.value.code == 400 and b"11,000" in refused.value.read()
         assert one(read(url, start, end, step=1.0), "running").times.size >= 4
         with pytest.raises(InputError) as raised:
@@ -199,8 +205,8 @@ def test_what_is_republished_passes_promtool_and_is_scraped(prometheus: Launch, 
         ]
         with running(command, log=logs / "exporter.log", port=port, ready="/metrics"), prometheus(engine=f"127.0.0.1:{port}") as url:
             shown = f"http://127.0.0.1:{port}/metrics"
-            assert until(lambda: b"breakeven_lever_verdict{" in urllib.request.urlopen(shown).read(), 90)
-            body = urllib.request.urlopen(shown).read()
+            assert until(lambda: b"breakeven_lever_verdict{" in shown_at(shown))
+            body = shown_at(shown)
             checked = subprocess.run([binaries["promtool"], "check", "metrics"], input=body, capture_output=True, check=False)
             assert (checked.returncode, checked.stdout, checked.stderr) == (0, b"", b"")
             assert until(lambda: value(url, "breakeven_effective_batch") is not None)
@@ -219,10 +225,7 @@ def test_the_exporter_goes_on_when_the_engine_dies(prometheus: Launch, shared: P
         shown = f"http://127.0.0.1:{port}/metrics"
 
         def up() -> bool:
-            return (
-                b"\nbreakeven_up{target=" in (body := urllib.request.urlopen(shown).read())
-                and b"} 1.0" in body.partition(b"breakeven_up{")[2][:80]
-            )
+            return b"\nbreakeven_up{target=" in (body := shown_at(shown)) and b"} 1.0" in body.partition(b"breakeven_up{")[2][:80]
 
         assert not up()
         for _ in range(2):
@@ -232,6 +235,5 @@ def test_the_exporter_goes_on_when_the_engine_dies(prometheus: Launch, shared: P
 
 
 def value(url: str, query: str) -> float | None:
-    with urllib.request.urlopen(f"{url}/api/v1/query?{urllib.parse.urlencode({'query': query})}") as answer:
-        found = json.loads(answer.read())["data"]["result"]
+    found = json.loads(shown_at(f"{url}/api/v1/query?{urllib.parse.urlencode({'query': query})}"))["data"]["result"]
     return float(found[0]["value"][1]) if found else None

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from breakeven import api
-from breakeven.calibration.calibrate import Rows, calibrated
+from breakeven.calibration.calibrate import CalibrationRows, calibrated
 from breakeven.measured.curves import curves_of
 from breakeven.measured.lines import Table, read_table
 from breakeven.measured.row import Row
@@ -53,7 +53,7 @@ def step_of(table: Table, row: Row, stated: Stated) -> list[Step]:
 
 
 def errors(seen: Sequence[Step], held: Sequence[Step]) -> list[float]:
-    found = calibrated(Rows(runs=tuple(runs_of_steps(seen)), curves=tuple(curves_of(seen))), "a test")
+    found = calibrated(CalibrationRows(runs=tuple(runs_of_steps(seen)), curves=tuple(curves_of(seen))), "a test")
     told = []
     for step in held:
         known = replace(step.deployment, calibration=applied(found.document, step.deployment, "a test"))
@@ -82,7 +82,7 @@ def test_the_cache_s_share_of_bandwidth_is_found_for_each_of_its_types(groups) -
     share = {}
     for (_, lever, setting), steps in groups.items():
         if lever == "kv_type":
-            fit = calibrated(Rows(runs=tuple(runs_of_steps(steps)), curves=tuple(curves_of(steps))), "a test").fit
+            fit = calibrated(CalibrationRows(runs=tuple(runs_of_steps(steps)), curves=tuple(curves_of(steps))), "a test").fit
             share[setting] = fit.estimates["step.bandwidth_kv"]
     assert set(share) == {"kv=f16", "kv=q8_0", "kv=q4_0"}
     assert share["kv=q4_0"].value < share["kv=q8_0"].value < share["kv=f16"].value < 0.4

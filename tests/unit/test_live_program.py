@@ -22,10 +22,10 @@ def test_a_program_that_ends_by_itself_is_not_waited_for_and_its_code_and_words_
     began = time.monotonic()
     with (
         served(RecordedEngine("<html></html>")) as other,
-        pytest.raises(Ended, match=r"(?s)observe ended by itself with 2; .* pages were read.*a page for people came back"),
+        pytest.raises(Ended, match=r"(?s)observe ended by itself with 2; no page was read since.*a page for people came back"),
         observing(f"http://127.0.0.1:{other.port}", tmp_path) as seen,
     ):
-        seen.pages(1)
+        seen.read_anew()
     assert time.monotonic() - began < 60.0
 
 
@@ -43,7 +43,7 @@ def test_a_test_that_fails_leaves_no_process_and_nothing_open(tmp_path: Path) ->
 
 def test_what_it_prints_needs_no_reader_and_is_handed_over_when_it_ends(tmp_path: Path) -> None:
     with served(RecordedEngine(PAGE)) as engine, observing(f"http://127.0.0.1:{engine.port}", tmp_path) as seen:
-        seen.pages(1)
+        seen.read_anew()
     assert seen.figure("output_tokens_per_s") == pytest.approx(100.0, rel=0.2)
     assert "reading" in seen.stderr and seen.evidence["readings"] >= 3
 

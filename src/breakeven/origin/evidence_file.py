@@ -87,10 +87,21 @@ def _refuse_unknown(raw: object, known: object, where: str) -> None:
             _refuse_unknown(one, other, f"{where}[{place}].")
 
 
+def _counted(value: float) -> float:
+    """A number; infinite where it is a whole one beyond all floats."""
+    try:
+        return float(value)
+    except OverflowError:
+        return float("inf")
+
+
 def _numbers(e: Evidence) -> Iterator[tuple[str, float, float]]:
     """Every number with the most that it may be."""
     most, part = float("inf"), 1.0 + 1e-9
-    yield from ((name, float(getattr(e, name)), most) for name in ("seconds", "readings", "missed", "every_s", "replicas", "ranks"))
+    yield from ((name, _counted(getattr(e, name)), most) for name in ("seconds", "readings", "missed", "every_s", "replicas", "ranks"))
+    told = {"kv_tokens": e.told.kv_tokens, "devices": e.told.devices, "devices_seen": e.told.devices_seen}
+    whole = {**told, **e.told.settings, **e.told.speculative}
+    yield from ((f"told.{shown(name)}", _counted(value), most) for name, value in whole.items() if isinstance(value, int))
     for name, figure in e.figures.items():
         yield f"figures.{shown(name)}", figure.value, part if name in SHARES else most
         yield from ((f"figures.{shown(name)}", end, most) for end in (figure.low, figure.high) if end is not None)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from breakeven.measured.benchmark import Benchmark, Fields, Outcome, Record, at, figure, refused, word
+from breakeven.measured.benchmark import Benchmark, Fields, Outcome, Record, at, figure, is_number, refused, word
 from breakeven.measured.step_forms import Reading
 from breakeven.messages import Message
 
@@ -49,7 +49,7 @@ def _batch(record: Record) -> _Batch | None:
     args = args if isinstance(args, Mapping) else record.fields
     latency = figure(record.fields, "avg_latency")
     if latency is None and isinstance(values, list):
-        found = [value for value in values if isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0]
+        found = [value for value in values if is_number(value) and value > 0]
         latency = sum(found) / len(found) if found else None
     output = figure(args, "output_len")
     if latency is None or output is None or not all(figure(args, name) for name in ("batch_size", "input_len")):
