@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from recorded_pages import observed
 
 from breakeven.observation import page as pages
 from breakeven.observation import slots, summary
@@ -53,6 +54,41 @@ def test_llamacpps_slots_tell_the_context_that_its_metrics_do_not() -> None:
     said = json.loads((PAGES.parent / "slots/llamacpp-four-clients.json").read_text(encoding="utf-8"))
     # Three slots have 120 tokens of prompt and 19 that came, the last of them not cached yet; the fourth is a token ahead.
     assert slots.held(said) == 3 * 138 + 139
+
+
+def test_llamacpps_slots_tell_the_tokens_that_no_counter_has_before_a_request_ends() -> None:
+    said = json.loads((PAGES.parent / "slots/llamacpp-four-clients.json").read_text(encoding="utf-8"))
+    record = Record(every_s=EVERY_S)
+    for place, moment in enumerate(("before", "amid")):
+        page = pages.read((PAGES / f"llamacpp/2026.10-four-clients-{moment}.txt").read_bytes(), "text/plain; version=0.0.4")
+        readings = (*page.readings, *(slots.told(said) if place else ()))
+        record.add(Read(source="http://one", at_s=1_796_000_000.0 + place * EVERY_S, page=replace(page, readings=readings)))
+    found = summary.summarised(record.timeline(), Told(engine="llamacpp"), target="http://one", source="live")
+    assert found.counts["output_tokens"] == 0
+    assert found.figures["output_tokens_per_s"].value == pytest.approx((3 * 19 + 20) / EVERY_S)
+    assert found.figures["prompt_share"].value == 1.0, "4.8 s of steps that read prompts, more than the readings are put apart here"
+    assert [(one.quantity, one.value) for one in slots.told(said)] == [
+        ("running_decode", 4.0),
+        ("decode_output_tokens", 77.0),
+        ("decode_context_tokens", 553.0),
+    ]
+
+
+def test_a_recorded_slot_that_waits_for_its_prompt_does_not_decode(shared: Path) -> None:
+    said = json.loads((shared / "snapshots/llama_slots_load.json").read_text(encoding="utf-8"))
+    assert sum(slot["is_processing"] for slot in said) == 1
+    assert [one.value for one in slots.told(said)] == [0.0, 0.0, 0.0]
+
+
+def test_recorded_seconds_of_prompts_are_those_of_steps_not_of_slots(shared: Path) -> None:
+    found = summary.summarised(
+        observed(shared, ("llama_metrics_load.txt", "llama_metrics_after.txt")), Told(engine="llamacpp"), target="a", source="live"
+    )
+    # Eight prompts of 64 tokens in 1.65 s: a slot of its own took 8.2 s for one, by its response's timings.
+    assert found.figures["prompt_share"].value * found.seconds == pytest.approx(58.7763 - 57.1261)
+    assert found.counts["prompt_tokens_computed"] == 8 * 64 and found.figures["batch_in_step"].value == pytest.approx(8.0, abs=0.01)
+    alone = json.loads((shared / "snapshots/llama_timings.json").read_text(encoding="utf-8"))
+    assert alone["prompt_n"] == 64 and alone["prompt_ms"] / 1000 > 1.6502
 
 
 @pytest.mark.parametrize("said", [None, {}, [], [None, 3, {}], [{"is_processing": True, "next_token": [], "n_prompt_tokens": "7"}]])

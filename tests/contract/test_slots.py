@@ -11,10 +11,10 @@ from slot_engine import SlotEngine, Watched, watch
 import breakeven as be
 from breakeven import observe_report
 from breakeven.errors import InputError
-from breakeven.observation import slots, summary
+from breakeven.observation import little, slots, summary
 from breakeven.origin.evidence_layer import evidence_layer
 from breakeven.renderers import terminal
-from breakeven.spec.evidence import Evidence, Told
+from breakeven.spec.evidence import Evidence, Figure, Told
 
 LONG = [(500, 20)] * 400
 SHORT = [(40, 200)] * 400
@@ -52,6 +52,22 @@ class TestTheBatch:
         assert found.low is not None and found.high is not None and found.low - 0.02 <= seen.batch <= found.high + 0.02
         assert found.value < 1.0
 
+    def test_by_busy_steps_of_such_a_build_is_as_near(self) -> None:
+        seen = watch(SlotEngine(varied(6, 600, 60), old=True), 200.0, shows_slots=False)
+        [busy] = [one for one in evidence(seen).estimators["effective_batch"] if one.how == "observed.how_busy_steps_share"]
+        assert seen.batch < 3.5 and busy.value == pytest.approx(seen.batch, rel=0.15)
+
+    def test_by_slots_has_idle_time_in_it(self) -> None:
+        seen = watch(SlotEngine([(40, 200)] * 8), 80.0, warm=1.0)
+        [sampled] = [one for one in evidence(seen).estimators["effective_batch"] if one.how == "observed.how_decoding_slots"]
+        assert seen.batch < 1.2 and sampled.value == pytest.approx(seen.batch, rel=0.15)
+
+    def test_that_lies_within_the_interval_of_another_is_not_contradicted_by_it(self) -> None:
+        best = Figure(value=2.3, low=2.2, high=2.4, sure="derived", how="observed.how_decode_seconds_slots")
+        other = Figure(value=3.4, low=2.2, high=3.5, sure="derived", how="observed.how_busy_steps_share")
+        assert little.disagreements("effective_batch", (best, other), 60.0) == ()
+        assert little.disagreements("effective_batch", (best, replace(other, low=3.3)), 60.0) != ()
+
     def test_where_slots_are_hidden_the_interval_holds_it(self) -> None:
         seen = watch(SlotEngine(list(LONG)), 60.0, shows_slots=False)
         found = evidence(seen).figures["effective_batch"]
@@ -60,6 +76,12 @@ class TestTheBatch:
     def test_contradicts_nothing(self) -> None:
         found = evidence(watch(SlotEngine(varied(5, 600, 60)), 100.0))
         assert not {one.key for one in found.warnings} & {f"observed.warn_{name}" for name in ("differ_effective_batch", "unseen", "cut")}
+
+    def test_in_a_step_is_of_busy_slots_alone_where_no_prompt_was_read(self) -> None:
+        reading, none = evidence(watch(SlotEngine(list(LONG)), 60.0)), evidence(watch(SlotEngine([(40, 5000)] * 3, clients=3), 6.0))
+        assert reading.figures["batch_in_step"].how == "observed.how_written_per_step"
+        assert none.figures["batch_in_step"].how == "observed.how_sequence_steps"
+        assert none.figures["batch_in_step"].value == pytest.approx(3.0)
 
 
 class TestTokens:
@@ -83,6 +105,10 @@ class TestTokens:
 
 
 class TestLengths:
+    def test_of_the_context_are_of_slots_that_decode(self) -> None:
+        found = evidence(watch(SlotEngine(list(LONG)), 200.0)).figures["context_tokens"]
+        assert found.how == "observed.how_context_told" and found.value == pytest.approx(510, rel=0.02)
+
     @pytest.mark.parametrize(
         ("requests", "near"), [(LONG, 0.05), (SHORT, 0.1), (varied(4, 1000, 100), 0.25)], ids=["long", "short", "varied"]
     )
@@ -138,6 +164,10 @@ class TestAdvice:
     def test_of_a_window_in_which_prompts_alone_were_read_is_refused(self) -> None:
         found = evidence(watch(SlotEngine([(100_000, 10)]), 30.0))
         assert found.figures["effective_batch"].value == 0.0 and found.figures["prompt_share"].value == pytest.approx(1.0, abs=0.05)
+        assert (
+            "prompts alone were read" in observe_report.compose(found).headline
+            and "读 prompt" in observe_report.compose(found, "zh").headline
+        )
         assert "workload.batch" not in evidence_layer(found).table
         with pytest.raises(InputError, match="--rate or --concurrency"):
             be.load(evidence=found, flags=FLAGS)
@@ -163,17 +193,22 @@ def test_a_page_of_no_slots_tells_nothing(said: object) -> None:
 
 class TestPromptsMeasured:
     @staticmethod
-    def advised(share: float, hits: float) -> tuple[str, list[str]]:
+    def advised(hits: float, times: float | None = None) -> tuple[str, list[str]]:
+        """The verdict on the prefix cache where prompts were measured to take so many times the model's share."""
         found = evidence(watch(SlotEngine(list(LONG)), 200.0))
-        changed = {"prompt_share": replace(found.figures["prompt_share"], value=share)}
-        changed["prefix_hit_rate"] = replace(found.figures["prefix_hit_rate"], value=hits)
-        d, _ = be.load(evidence=replace(found, figures={**found.figures, **changed}), flags={**FLAGS, "engine_version": "b7000"})
+        figures = {**found.figures, "prefix_hit_rate": replace(found.figures["prefix_hit_rate"], value=hits)}
+        share = None
+        if times is not None:
+            d, _ = be.load(evidence=replace(found, figures=figures), flags=FLAGS)
+            share = times * (be.advise(d, draws=16).operating_point.prefill_share or 0.0)
+        changed = {"prompt_share": replace(found.figures["prompt_share"], value=share)} if share is not None else {}
+        d, _ = be.load(evidence=replace(found, figures={**figures, **changed}), flags=FLAGS)
         lever = be.advise(d, draws=64).levers["prefix_cache"]
         return lever.verdict, [one.key for one in lever.because]
 
-    def test_a_share_of_the_time_far_from_the_model_s_leaves_the_prefix_cache_undecided(self) -> None:
-        assert self.advised(0.9999, 0.5) == ("undecided", ["lever.prefix_hits", "lever.prefix_share_measured"])
-        assert self.advised(0.0001, 0.5)[0] == "undecided"
+    @pytest.mark.parametrize(("times", "verdict"), [(0.3, "undecided"), (1.0, "does_not_pay"), (1.5, "does_not_pay"), (30.0, "undecided")])
+    def test_a_share_of_the_time_far_from_the_model_s_leaves_the_prefix_cache_undecided(self, times: float, verdict: str) -> None:
+        assert self.advised(0.02, times) == (verdict, ["lever.prefix_hits", "lever.prefix_share_measured"])
 
     def test_where_nothing_comes_from_the_cache_nothing_hangs_on_it(self) -> None:
-        assert self.advised(0.9999, 0.0)[0] == "does_not_pay"
+        assert self.advised(0.0, 30.0)[0] == "does_not_pay"

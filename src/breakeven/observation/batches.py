@@ -192,10 +192,11 @@ def _decoded_per_step(q: Quantities) -> Figure | None:
 def _written_per_step(q: Quantities) -> Figure | None:
     """Of llama.cpp where its slots tell what they had written at the edges: slots that read a prompt are busy in a step, and emit nothing.
 
-    Not where it drafts: how many tokens a round emits is not told of rounds that found nothing to draft.
+    Where no prompt was read, the busy ones are those that decode, and need no second page. Not where it drafts: how many tokens a round
+    emits is not told of rounds that found nothing to draft.
     """
     under_way, steps = edges.written(q), rounds.steps(q)[0]
-    if under_way is None or not steps or q.moved("drafts") is not None:
+    if under_way is None or not steps or q.moved("drafts") is not None or q.moved("prompt_tokens_computed") is None:
         return None
     value, names = ratio(generated(q), steps), (*q.metrics("output_tokens", "decode_output_tokens"), *rounds.steps(q)[1])
     return figure(value, "counted", "observed.how_written_per_step", names, half=under_way.sequences / steps)
