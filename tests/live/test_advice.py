@@ -55,7 +55,8 @@ def test_advice_about_what_was_observed_of_llamacpp_is_about_that_batch(decoding
     with observing(decoding.url, tmp_path) as seen:
         time.sleep(3)
     advice = advised("--evidence", str(seen.file), "--model", str(models / "smol-Q4_0.gguf"))
-    assert advice["operating_point"]["effective_batch"] == pytest.approx(seen.figure("effective_batch"), rel=0.01)
+    assert advice["operating_point"]["effective_batch"] == pytest.approx(seen.figure("batch_in_step"), rel=0.01)
+    assert seen.figure("batch_in_step") == pytest.approx(3, rel=0.1)
     status = {item["id"]: item["status"] for item in advice["checklist"]}
     assert status["effective_batch_measured"] == "done"
 
