@@ -62,7 +62,7 @@ def test_a_load_sends_what_it_says_and_predicts_a_point_it_has_not_seen(llama: A
             catalog.parent,
             fit=Grid(widths=(1, 2, 4), contexts=(48, 128)),
             held=Grid(widths=(3,), contexts=(80,)),
-            bounds=Bounds(requests=4, seconds=120.0, total_seconds=300.0),
+            bounds=Bounds(requests=12, seconds=120.0, total_seconds=300.0),  # three rounds of the widest: one alone may be any
             name="own",
         )
         after = counted(server.url, "llamacpp")
@@ -71,9 +71,7 @@ def test_a_load_sends_what_it_says_and_predicts_a_point_it_has_not_seen(llama: A
     both = (sent.output_tokens + found.held_output_tokens, sent.input_tokens + found.held_input_tokens)
     assert rose(before, after, "output_tokens", "prompt_tokens_computed") == both
     (point,) = found.compared
-    # How far the machine itself has moved meanwhile is told by points of the fit that were measured once more.
-    slower, faster = max(found.drift, 1.0), min(found.drift, 1.0)
-    assert 1 / WIDE / slower < point.predicted_s / point.measured_s < WIDE / faster, (point, found.drift)
+    assert 1 / WIDE < point.predicted_s / point.measured_s < WIDE, (point, found.drift)
 
 
 def test_the_command_keeps_a_calibration_that_advise_takes(llama: Any, models: Path, catalog: Path, tmp_path: Path) -> None:
