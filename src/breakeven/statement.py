@@ -49,9 +49,24 @@ def stages_busy(p: Point) -> Array | float:
     return np.minimum(np.maximum(p.batch, 1.0) / p.cost.stages, 1.0)
 
 
+def passes(p: Point) -> Array | float:
+    """Passes over the weights that a step takes: one, but for slots with caches of their own."""
+    return passes_of(p.cost, p.batch)
+
+
+def routed_in_a_pass(p: Point) -> Array | float:
+    """Sequences of all ranks that one pass of a stage takes."""
+    return in_a_stage(p.cost, p.batch / passes(p))
+
+
+def pass_batch(p: Point) -> Array | float:
+    """Sequences of one rank that one pass of a stage takes."""
+    return on_a_rank(p.cost, routed_in_a_pass(p))
+
+
 def covered(p: Point) -> Array | float:
-    """Share of its experts that a device reads in a step, the busiest of expert parallelism; 0 without experts."""
-    return 0.0 if p.shard.model.experts is None else expert_coverage(p.cost, routed_batch(p))
+    """Share of its experts that a device reads in a pass, the busiest of expert parallelism; 0 without experts."""
+    return 0.0 if p.shard.model.experts is None else expert_coverage(p.cost, routed_in_a_pass(p))
 
 
 def kv_read_bytes(p: Point) -> Array | float:
@@ -63,13 +78,13 @@ def kv_read_bytes(p: Point) -> Array | float:
 
 def read_bytes(p: Point) -> tuple[Array | float, Array | float]:
     """Weight bytes and cache bytes one device reads in a step, the weights once a pass."""
-    return (p.shard.dense_bytes + p.shard.expert_bytes * covered(p)) * passes_of(p.cost, p.batch), kv_read_bytes(p)
+    return (p.shard.dense_bytes + p.shard.expert_bytes * covered(p)) * passes(p), kv_read_bytes(p)
 
 
 def step_flop(p: Point) -> tuple[Array | float, Array | float]:
     """Linear and attention FLOP of one device in a step."""
     b = stage_batch(p)
-    routed = expert_rows(p.cost, routed_batch(p)) / (b * p.rows)
+    routed = expert_rows(p.cost, routed_in_a_pass(p)) / (pass_batch(p) * p.rows)
     linear = b * p.rows * (p.shard.dense_flop_per_row + p.shard.expert_flop_per_row * routed + p.shard.head_flop_per_row)
     return linear, b * attention_flop(p.shard, p.demand.context_tokens, p.rows)
 
@@ -170,7 +185,7 @@ def ledgers(p: Point, d: Deployment) -> advice.Ledgers:
         bandwidth=advice.BandwidthLedger(
             bytes_per_step=weights + kv,
             weight_bytes=weights,
-            expert_bytes=_middle(p.shard.expert_bytes * covered(p)),
+            expert_bytes=_middle(p.shard.expert_bytes * covered(p) * passes(p)),
             expert_coverage=_middle(covered(p)) if d.model.experts else None,
             kv_bytes=kv,
             state_bytes=_middle(stage_batch(p) * 2.0 * p.shard.state_bytes),

@@ -63,6 +63,7 @@ WINDOWS = ArrivalRates(factors=(0.2, 0.8, 5.2), weights=(0.4, 0.5, 0.1), window_
 CLOSED = {"input_tokens": 2000.0, "output_tokens": 300.0, "concurrency": 48.0, "prefix_hit_rate": 0.3}
 DRAFTED = {"speculative": Speculative(method="eagle3", num_speculative_tokens=3)}
 WHOLE = {"enable_expert_parallel": True}
+SLOTS = {"name": "llamacpp", "version": "b9000", "max_num_seqs": 8, "kv_unified": False}
 POOLS = Disaggregation(prefill=PrefillPool(count=8, tensor_parallel_size=4), transfer_bytes_per_s=40e9)
 DEPLOYMENTS = {
     "open": build("llama-3.1-8b", "h100-sxm", engine={}, **OPEN),
@@ -78,6 +79,8 @@ DEPLOYMENTS = {
         "llama-3.1-70b", "a100-sxm-80", engine={"version": "0.20", "tensor_parallel_size": 2, "pipeline_parallel_size": 2}, **OPEN
     ),
     "llama.cpp": build("qwen2.5-7b", "m3-max-40c", engine={"name": "llamacpp", "max_num_seqs": 4}, **{**OPEN, "request_rate": 0.02}),
+    "slots": build("qwen2.5-7b", "m3-max-40c", engine=SLOTS, batch=4.0, context_tokens=800.0),
+    "slots, mixture": build("qwen3-30b-a3b", "h100-sxm", engine=SLOTS, **{**CLOSED, "concurrency": 3.0}),
     "hybrid": of(hybrid("kimi_linear"), CLOSED),
     "blocks": of(hybrid("nemotron_h"), OPEN),
     "compressed": of(hybrid("deepseek_v4"), CLOSED),

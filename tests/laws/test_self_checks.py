@@ -67,6 +67,7 @@ def recipes(draw):
             "quantization": draw(st.sampled_from(WEIGHTS)),
             "kv_cache_dtype": draw(st.sampled_from(["auto", "fp8", "q8_0"])),
             "max_num_seqs": draw(st.integers(1, 1024)),
+            "kv_unified": draw(st.booleans()),
             "enable_prefix_caching": draw(st.booleans()),
             "enable_chunked_prefill": draw(st.booleans()),
             "kv_reserve": draw(st.sampled_from(["grow", "whole"])),

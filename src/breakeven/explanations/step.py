@@ -14,7 +14,7 @@ from breakeven.explanations.traffic import (
 from breakeven.ledger import memory, wire
 from breakeven.ledger.step import attention_flop, attention_launches_s, expert_rows, extra_context, measured_factor, parts, roofline_s
 from breakeven.spec.deployment import Deployment
-from breakeven.statement import covered, routed_batch, stage_batch
+from breakeven.statement import covered, pass_batch, passes, routed_batch, routed_in_a_pass, stage_batch
 
 FORMULAS = {
     "dense": "smoothmax((Σ bytes/φ)/(BW·η), n·(Σ FLOP·δ/F)/η_f)",
@@ -83,10 +83,14 @@ def _formula(p: Point, name: str) -> str:
 
 
 def factors_of(p: Point, name: str) -> dict[str, str]:
-    """The factors on a part's formula, by their symbols: the bookkeeping on all time, and what was measured on a plain step."""
+    """The factors on a part's formula, by their symbols: the bookkeeping on all time, what was measured on a plain step, and its passes."""
     found = {} if middle(p.time_factor) == 1.0 else {"u": number(p.time_factor)}
-    if p.cost.widths is not None and name != "speculation":
+    if name == "speculation":
+        return found
+    if p.cost.widths is not None:
         found["ρ"] = number(measured_factor(p.cost, p.batch))
+    if p.cost.slots:
+        found["passes"] = number(passes(p))
     return found
 
 
@@ -99,26 +103,26 @@ def _measured(p: Point) -> Line:
 
 
 def _rows(p: Point) -> str:
-    return number(middle(stage_batch(p)) * p.rows)
+    return number(middle(pass_batch(p)) * p.rows)
 
 
 def _dense(p: Point, d: Deployment) -> str:
     s, read = p.shard, read_expression(p, d)
-    if s.dense_dequantised_bytes and middle(stage_batch(p)) * p.rows > 1:
+    if s.dense_dequantised_bytes and middle(pass_batch(p)) * p.rows > 1:
         read += f" + {size(s.dense_dequantised_bytes)}/({byte_rate(s.bandwidth_bytes_per_s)}·{number(p.efficiencies.bandwidth_dense)})"
     return f"smoothmax({read}, {_rows(p)}·{row_expression(p, d)})"
 
 
 def _experts(p: Point, d: Deployment) -> str:
-    rows = number(expert_rows(p.cost, routed_batch(p)))
+    rows = number(expert_rows(p.cost, routed_in_a_pass(p)))
     return f"smoothmax({number(covered(p))}·{expert_read_expression(p)}, {rows}·{expert_row_expression(p, d)})"
 
 
 def _attention(p: Point, d: Deployment) -> str:
     s, e, context = p.shard, p.efficiencies, p.demand.context_tokens
     cache = memory.kv_read_bytes(s.model, s.kv, context, tensor_parallel=s.tensor_parallel) / s.layout.cache_shards
-    more = f" + {number(extra_context(p.cost, stage_batch(p)))}" if s.layout.ranks > 1 else ""
-    sequences = f"({number(stage_batch(p))}{more})" if more else number(stage_batch(p))
+    more = f" + {number(extra_context(p.cost, pass_batch(p)))}" if s.layout.ranks > 1 else ""
+    sequences = f"({number(pass_batch(p))}{more})" if more else number(pass_batch(p))
     rate = f"{byte_rate(s.bandwidth_bytes_per_s)}·{number(e.bandwidth_kv)}"
     read = f"{size(cache)}/({rate}·{number(s.kv_phi)})" + (f" + 2·{size(s.state_bytes)}/({rate})" if s.state_bytes else "")
     made = f"{flop(attention_flop(s, context, p.rows))}/({flop_rate(s.flops_16_bit)}·{number(e.prefill_mfu_attention)})"
@@ -183,7 +187,7 @@ def _fixed(p: Point, d: Deployment) -> str:
         span(e.sequence_s),
         f"{p.rows}·{model.vocabulary}·{number(e.logit_bytes)} B/{s.tensor_parallel}/{byte_rate(s.bandwidth_bytes_per_s)}",
     ]
-    return f"{' + '.join(terms)} + {number(stage_batch(p))}·({' + '.join(sequence)})"
+    return f"{' + '.join(terms)} + {number(pass_batch(p))}·({' + '.join(sequence)})"
 
 
 def _speculation(p: Point, d: Deployment) -> str:

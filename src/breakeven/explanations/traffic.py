@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from breakeven.advice import Line
 from breakeven.arithmetic import added, byte_rate, count, flop, flop_rate, grouped, line, middle, number, size
 from breakeven.demand import shape
@@ -17,7 +19,18 @@ from breakeven.ledger.experts import expected_maximum
 from breakeven.ledger.step import attention_flop, expert_rows
 from breakeven.spec.deployment import Deployment
 from breakeven.spec.model import Experts, Model
-from breakeven.statement import covered, read_bytes, ridge_batch, ridge_experts, ridge_rows, routed_batch, stage_batch, step_flop
+from breakeven.statement import (
+    covered,
+    pass_batch,
+    passes,
+    read_bytes,
+    ridge_batch,
+    ridge_experts,
+    ridge_rows,
+    routed_in_a_pass,
+    stage_batch,
+    step_flop,
+)
 
 READ = ("attention", "mlp", "other", "head")
 MULTIPLIED = ("attention", "mlp", "head")
@@ -25,7 +38,7 @@ MULTIPLIED = ("attention", "mlp", "head")
 
 def lines(p: Point, d: Deployment) -> list[Line]:
     """Bytes and FLOP of a step."""
-    return [*_context(p, d), *_bytes(p), *_flop(p), *_ridge(p, d)]
+    return [*_context(p, d), *_passes(p), *_bytes(p), *_flop(p), *_ridge(p, d)]
 
 
 def counts(p: Point) -> dict[str, float]:
@@ -44,6 +57,14 @@ def _context(p: Point, d: Deployment) -> list[Line]:
     return [line("c", "bandwidth.context", "E[I·O]/E[O] + E[O²]/(2·E[O])", numbers, load.context_tokens, "number")]
 
 
+def _passes(p: Point) -> list[Line]:
+    """How often a step reads the weights, where slots have caches of their own."""
+    if not p.cost.slots:
+        return []
+    batch, slots = number(np.clip(p.batch, 1.0, p.cost.slots)), p.cost.slots
+    return [line("passes", "bandwidth.passes", "b·(N − b + 1)/N", f"{batch}·({slots} − {batch} + 1)/{slots}", passes(p), "number")]
+
+
 def _bytes(p: Point) -> list[Line]:
     s, b = p.shard, middle(stage_batch(p))
     weights, kv = (middle(x) for x in read_bytes(p))
@@ -54,9 +75,12 @@ def _bytes(p: Point) -> list[Line]:
     if experts is not None:
         found += _coverage(p, experts)
         dense += f" + {size(s.expert_bytes)}·{number(covered(p))}"
+    formula = "Σ N·w/TP + experts·coverage"
+    if p.cost.slots:
+        formula, dense = f"passes·({formula})", f"{number(passes(p))}·({dense})"
     return [
         *found,
-        line("W", "bandwidth.w", "Σ N·w/TP + experts·coverage", dense, weights, "bytes"),
+        line("W", "bandwidth.w", formula, dense, weights, "bytes"),
         line("K(c)", "bandwidth.sequence", "Σ κ·min(c, window)", read_terms(p, p.demand.context_tokens), kv / b, "bytes"),
         line("KV", "bandwidth.kv", "b·K(c)", f"{number(b)}·{size(kv / b)}", kv, "bytes"),
         line("s", "bandwidth.s", "KV/(W + KV)", f"{size(kv)}/({size(weights)} + {size(kv)})", kv / (weights + kv), "percent"),
@@ -65,7 +89,7 @@ def _bytes(p: Point) -> list[Line]:
 
 def _coverage(p: Point, experts: Experts) -> list[Line]:
     """Share of the experts that a step reads; of expert parallelism, what the busiest device reads of its own."""
-    staged, sharing, devices = middle(routed_batch(p)), middle(p.efficiencies.expert_sharing), p.shard.layout.expert_parallel
+    staged, sharing, devices = middle(routed_in_a_pass(p)), middle(p.efficiencies.expert_sharing), p.shard.layout.expert_parallel
     awake = middle(coverage(effective_tokens(staged, p.rows, sharing), experts.top_k, experts.count))
     numbers = f"1 − (1 − {experts.top_k}/{experts.count})^({number(staged)}·(1 + {number(sharing)}·({p.rows} − 1)))"
     found = [line("coverage", "bandwidth.coverage", "1 − (1 − top_k/E)^(b·(1 + ν·(r − 1)))", numbers, awake, "number")]
@@ -90,7 +114,7 @@ def _load(p: Point, experts: Experts, staged: float) -> Line:
 
 def row_share(p: Point) -> float:
     """Rows that the experts' FLOP are counted for, over those of one rank."""
-    return middle(expert_rows(p.cost, routed_batch(p)) / (stage_batch(p) * p.rows))
+    return middle(expert_rows(p.cost, routed_in_a_pass(p)) / (pass_batch(p) * p.rows))
 
 
 def _flop(p: Point) -> list[Line]:

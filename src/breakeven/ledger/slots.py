@@ -43,13 +43,14 @@ def stretches(slots: int) -> Array:
 
 
 def _of_length(busy: int, length: int, slots: int) -> float:
+    """Of the places beside a stretch at an end, one neighbour idle, all choices of the other busy slots; in between, both idle."""
     if length > busy:
         return 0.0
     if length == slots:
         return 1.0
-    elsewhere, idle = slots - length - 1, busy - length
-    inner = elsewhere * comb(elsewhere - 1, idle) if elsewhere > 0 else 0
-    return (2 * comb(elsewhere, idle) + inner) / comb(slots, busy)
+    places, others = slots - length - 1, busy - length
+    inner = places * comb(places - 1, others) if places > 0 else 0
+    return (2 * comb(places, others) + inner) / comb(slots, busy)
 
 
 def dealt(one_pass: Widths, slots: int, roofline: Roofline, here: Roofline, rows_each: int) -> Widths:

@@ -268,16 +268,14 @@ def step_cost(
     context_deviation: Array | float = 0.0,
     own_slots: int = 0,
 ) -> StepCost:
-    """The coefficients of a decode step at a mean context (model.md 6); ``context_deviation`` is that of the sequences, in tokens.
+    """The coefficients of a decode step at a mean context (model.md 6) and its deviation between sequences, in tokens.
 
     ``own_slots`` is how many slots have a cache of their own each, 0 where all sequences share one.
     """
-    model = s.model
-    rate = s.bandwidth_bytes_per_s
+    model, rate = s.model, s.bandwidth_bytes_per_s
     moe_layers = model.experts.layers if model.experts else 0
     mla, penalty = attention_launches_s(s, e, engine_name)
     layers_s = model.launch_layers * (e.layer_s + mla + penalty) + moe_layers * e.moe_layer_s
-    dequantise = s.dense_dequantised_bytes / (rate * e.bandwidth_dense)
     return StepCost(
         rows=rows,
         stages=s.pipeline_parallel,
@@ -286,7 +284,7 @@ def step_cost(
         per_row_s=wire.rows_s(s, e, 1.0),
         attention_s=attention_s(s, e, context_tokens, rows),
         dense_read_s=s.dense_effective_bytes / (rate * e.bandwidth_dense),
-        dense_dequantise_s=dequantise,
+        dense_dequantise_s=s.dense_dequantised_bytes / (rate * e.bandwidth_dense),
         dense_compute_s=s.dense_decode_compute_s / e.mfu_decode,
         experts_read_s=s.expert_effective_bytes / (rate * e.bandwidth_experts),
         experts_compute_s=s.expert_decode_compute_s / e.mfu_decode_experts,
