@@ -57,6 +57,28 @@ def test_between_them_the_weights_are_read_once_a_pass(build) -> None:
     assert sum(float(one) for one in parts(cost, 4.0).values()) == pytest.approx(float(step_time(cost, 4.0)), rel=1e-9)
 
 
+def test_a_mixture_reads_in_each_pass_the_experts_that_its_own_sequences_wake(build) -> None:
+    def books(batch: float, slots: int, unified: bool):
+        settings = {"name": "llamacpp", "max_num_seqs": slots, "version": "b9000", "kv_unified": unified}
+        return api.advise(build("qwen3-30b-a3b", batch=batch, context_tokens=500.0, engine=settings), draws=16).ledgers.bandwidth
+
+    apart = books(4.0, 8, False)  # 2.5 passes of 1.6 sequences
+    whole = books(1.6, 8, True)
+    assert apart.expert_coverage == pytest.approx(whole.expert_coverage)
+    assert (apart.expert_bytes, apart.weight_bytes) == (pytest.approx(2.5 * whole.expert_bytes), pytest.approx(2.5 * whole.weight_bytes))
+    assert books(4.0, 64, False).mbu < 1.0, "many passes, and no step below its own roofline"
+
+
+def test_a_curve_of_one_pass_is_dealt_out_though_another_with_gaps_stands_before_it(build) -> None:
+    d = llama(build, 2.0, 4, kv_unified=False)
+    shape = {"model": d.model, "rows": tuple(ROWS), "step_s": tuple(ROWS.values())}
+    own, gaps = (
+        StepCurve(engine=replace(d.engine, kv_unified=one), context_tokens=at, **shape) for one, at in ((True, 500.0), (False, 100.0))
+    )
+    found, alone = (api.evaluate(replace(d, calibration=Calibration(values={}, curves=curves))) for curves in ((gaps, own), (own,)))
+    assert float(found.step_s) == pytest.approx(float(alone.step_s), rel=1e-12)
+
+
 def test_measured_passes_are_summed_over_the_stretches(build) -> None:
     d = llama(build, 2.0, 4, kv_unified=False)
     own = StepCurve(

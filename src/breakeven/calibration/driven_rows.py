@@ -34,14 +34,15 @@ def rows_of(tour: Tour, d: Deployment, source: str) -> CalibrationRows:
     for point in points:
         reason = _impossible(point, d)
         if reason is None:
-            steps.append(_step(point, d, source))
+            steps.append(_step(point, d, source, one_pass=tour.placed))
         else:
             left.append(_left(point.visit, reason))
-    drawn = tuple(replace(one, curve=replace(one.curve, one_pass=tour.placed)) for one in curves_of(_level(steps)))
-    return CalibrationRows(runs=(*_first_tokens(tour, d), *runs_of_steps(steps)), curves=drawn, left_out=tuple(left))
+    return CalibrationRows(
+        runs=(*_first_tokens(tour, d), *runs_of_steps(steps)), curves=tuple(curves_of(_level(steps))), left_out=tuple(left)
+    )
 
 
-def _step(point: MeasuredPoint, d: Deployment, source: str) -> Step:
+def _step(point: MeasuredPoint, d: Deployment, source: str, *, one_pass: bool) -> Step:
     width, context = width_of(point.visit, d), point.context_tokens
     name = _name(point.visit)
     return Step(
@@ -52,6 +53,7 @@ def _step(point: MeasuredPoint, d: Deployment, source: str) -> Step:
         context_tokens=context,
         step_s=point.step_s,
         spread=point.spread,
+        one_pass=one_pass,
         source=source,
     )
 

@@ -90,10 +90,10 @@ def _finer(curve: StepCurve, finest: StepCurve) -> StepCurve:
 
 
 def _by_setting(curves: Sequence[StepCurve]) -> list[tuple[StepCurve, ...]]:
-    """Curves of one model and one engine setting together, by rising context."""
-    found: dict[tuple[str | None, str], list[StepCurve]] = {}
-    for curve in curves:
-        found.setdefault((curve.engine.quantization, curve.engine.kv_cache_dtype), []).append(curve)
+    """Curves of one model and one engine setting together, by rising context; those of one pass before those with gaps of their streams."""
+    found: dict[tuple[str | None, str, bool], list[StepCurve]] = {}
+    for curve in sorted(curves, key=lambda curve: not curve.engine.kv_unified):
+        found.setdefault((curve.engine.quantization, curve.engine.kv_cache_dtype, curve.engine.kv_unified), []).append(curve)
     return [tuple(sorted(group, key=lambda curve: curve.context_tokens)) for group in found.values()]
 
 

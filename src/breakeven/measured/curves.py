@@ -46,6 +46,7 @@ def _curve(steps: Sequence[Step]) -> Drawn:
             quantization=engine.quantization or "",
             kv_cache_dtype=engine.kv_cache_dtype,
             enforce_eager=engine.enforce_eager,
+            one_pass=all(step.one_pass for step in steps),
             source=", ".join(sorted({step.source for step in steps if step.source})),
         ),
         levelled=tuple(width for width, before, after in zip(widths, measured, levelled, strict=True) if before != after),

@@ -22,6 +22,8 @@ class Step:
     step_s: float
     spread: float | None = None
     """Longest over shortest of the repetitions, where they are told."""
+    one_pass: bool = False
+    """Whether its sequences were computed together whatever slots they stood in."""
     source: str = ""
     curve_context: float | None = None
     """The context of the curve that it belongs to, where that is not its own."""

@@ -32,6 +32,8 @@ class Reading:
     pipeline_parallel: int = 1
     eager: bool = False
     spread: float | None = None
+    one_pass: bool = False
+    """Whether its sequences were computed together whatever slots they stood in."""
     source: str = ""
 
 

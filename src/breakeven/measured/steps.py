@@ -86,6 +86,7 @@ def stepped(read: Reading, where: str, name: str, stated: Stated) -> Step:
         context_tokens=read.context_tokens,
         step_s=read.step_s,
         spread=read.spread,
+        one_pass=read.one_pass,
         source=read.source,
     )
 

@@ -31,6 +31,7 @@ def _outcome(record: Record) -> Outcome:
         width=streams,
         context_tokens=max(prompt or 0.0, 0.0) + output / 2,
         step_s=seconds / output,
+        one_pass=True,
     )
     return Outcome(where=record.where, id=record.where, measured=step)
 

@@ -94,6 +94,7 @@ def _step(f: Fields, *, width: float, context: float, step_s: float) -> Reading:
         step_s=step_s,
         weights=weight_format(named) or weight_format(file),
         cache=_cache(f),
+        one_pass=True,
     )
 
 
