@@ -149,6 +149,17 @@ class TestAdvice:
         assert "warning.evidence_derived" in {one.key for one in warnings}
         assert "warning.evidence_derived" not in {one.key for one in be.load(evidence=found, flags={**FLAGS, "rate": 1})[1]}
 
+    def test_takes_slots_for_those_of_one_cache_where_a_server_tells_as_many_as_it_has_by_itself(self) -> None:
+        found = evidence(watch(SlotEngine(list(LONG)), 60.0))
+
+        def unified(slots: int, **more: object) -> bool:
+            told = replace(found.told, version="b9000", settings={**found.told.settings, "max_num_seqs": slots})
+            return be.load(evidence=replace(found, told=told), **{"flags": FLAGS, **more})[0].engine.kv_unified
+
+        assert unified(4) and not unified(8)
+        assert not unified(4, launch="llama-server -m m.gguf -np 4") and not unified(4, flags={**FLAGS, "max_num_seqs": 4})
+        assert not unified(4, flags={**FLAGS, "kv_unified": False}) and unified(8, flags={**FLAGS, "kv_unified": True})
+
     def test_of_a_batch_alone_says_that_prompts_are_not_in_it(self) -> None:
         found = evidence(watch(SlotEngine([(40, 5000)] * 3, clients=3), 30.0))
         d, warnings = be.load(evidence=found, flags=FLAGS)

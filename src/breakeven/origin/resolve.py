@@ -186,6 +186,7 @@ def _engine(merged: Table, model: Model, device: Device, command: LaunchSettings
     _check_device_layers(command.device_layers if command is not None else None, model)
     _spread(merged, values, command, model)
     devices, warnings = _devices(merged, values, model, provenance)
+    values |= _left_to_the_server(merged, values, command, catalog.engine_defaults(name, version, device).settings)
     engine = catalog.engine(
         name, version, device, **values, speculative=speculative, unread={**(command.unread if command is not None else {}), **unread}
     )
@@ -199,6 +200,17 @@ def _engine(merged: Table, model: Model, device: Device, command: LaunchSettings
     warnings += told + ((Message("warning.flags_unread", {"flags": ", ".join(sorted(unread))}),) if unread else ())
     stated = {name: value for name, value in values.items() if not _from_log(merged, name)}
     return _Built(engine=engine, devices=devices, warnings=(*warnings, *_without_effect(stated)))
+
+
+def _left_to_the_server(
+    merged: Table, values: Mapping[str, Any], command: LaunchSettings | None, usual: Mapping[str, Any]
+) -> dict[str, Any]:
+    """That slots share one cache, where a running engine tells as many as it has by itself: then nobody need have stated them."""
+    given = merged.get("engine.max_num_seqs")
+    stated = command is not None and "max_num_seqs" in command.settings
+    if given is None or given.layer != "evidence" or stated or "kv_unified" in values or given.value != usual.get("max_num_seqs"):
+        return {}
+    return {"kv_unified": True}
 
 
 def _from_log(merged: Table, name: str) -> bool:
