@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -74,35 +74,25 @@ def arms(
     on = lever.apply(off, setting)
     base = point_off or evaluate(off, draws, exact=exact)
     check(base, off)
-    if on is off:
-        return Arms(
-            lever=lever.name,
-            setting=setting,
-            off=off,
-            on=on,
-            sigma=Sigma(),
-            point_off=base,
-            point_on=base,
-            fits_off=base.fits,
-            fits_on=base.fits,
-            unanswered=lever.of_prompts and not base.demand.prompted,
-        )
-    sigma = lever.sigma(on, middle_off or evaluate(off, exact=False), evaluate(on, exact=False))
-    point = evaluate(on, draws, noise=noise_of(lever.name, sigma, draws), exact=exact)
-    check(point, on)
-    return Arms(
+    one = Arms(
         lever=lever.name,
         setting=setting,
         off=off,
         on=on,
-        sigma=sigma,
+        sigma=Sigma(),
         point_off=base,
-        point_on=point,
+        point_on=base,
         fits_off=base.fits,
-        fits_on=point.fits,
+        fits_on=base.fits,
         unanswered=lever.of_prompts and not base.demand.prompted,
-        contradicted=lever.of_prompts and prompts_contradicted(on, point),
     )
+    if on is off:
+        return one
+    sigma = lever.sigma(on, middle_off or evaluate(off, exact=False), evaluate(on, exact=False))
+    point = evaluate(on, draws, noise=noise_of(lever.name, sigma, draws), exact=exact)
+    check(point, on)
+    contradicted = lever.of_prompts and prompts_contradicted(on, point)
+    return replace(one, sigma=sigma, point_on=point, fits_on=point.fits, contradicted=contradicted)
 
 
 def prompts_contradicted(d: Deployment, p: Point) -> bool:

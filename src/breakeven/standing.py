@@ -23,9 +23,9 @@ from breakeven.statement import limited_by, read_bytes
 from breakeven.stats import Array
 
 OPEN_TTFT_FACTOR = 1.8
+"""Least half-width of an open loop's TTFT, until a simulation answers it."""
 WORTH_A_WORD = 1.1
 """Passes of a step from which gaps between busy slots are told."""
-"""Least half-width of an open loop's TTFT, until a simulation answers it."""
 
 
 def _middle(value: Array | float | None) -> float | None:
@@ -152,7 +152,7 @@ def warnings(d: Deployment, p: Point) -> tuple[Message, ...]:
     found += _of_the_windows(p)
     if is_eager(d.engine):
         found.append(Message("judge.warn_eager", {}))
-    found += [*_of_the_device(d), *_of_the_slots(d, p)]
+    found += [*_of_the_device(d), *_of_the_slots(p)]
     if d.model.confidence != "high":
         found.append(Message(f"judge.warn_model_{d.model.confidence}", {"model": d.model.name}))
     if d.slo.tails:
@@ -189,7 +189,7 @@ def _of_the_windows(p: Point) -> list[Message]:
     return found
 
 
-def _of_the_slots(d: Deployment, p: Point) -> list[Message]:
+def _of_the_slots(p: Point) -> list[Message]:
     """Where busy slots have gaps between them, and a step reads the weights once for each stretch of neighbours."""
     batch = float(np.median(p.batch))
     passes = float(np.median(passes_of(p.cost, batch)))

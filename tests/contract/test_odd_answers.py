@@ -100,7 +100,7 @@ class TestNumbers:
 
     def test_nor_in_what_an_engine_says_of_itself(self) -> None:
         slot = {"is_processing": True, "next_token": [{"n_decoded": 1}], "n_prompt_tokens": HUGE}
-        assert slots.held([slot, {**slot, "n_prompt_tokens": 7}]) == 7
+        assert [one.quantity for one in slots.told([slot, {**slot, "n_prompt_tokens": 7}])] == ["running_decode", "decode_output_tokens"]
         assert part(HUGE) is None
         assert [counted({"n": value}, "n") for value in (HUGE, -1, True, 7)] == [None, None, None, 7]
 

@@ -28,6 +28,11 @@ def evidence(engine: str, version: str) -> Evidence:
     return summary.summarised(record.timeline(), Told(engine=engine), target="http://one", source="live")
 
 
+def held(said: object) -> float:
+    """Tokens that the slots which decode hold together."""
+    return sum(one.value for one in slots.told(said) if one.quantity == "decode_context_tokens")
+
+
 def test_vllm_counts_the_requests_tokens_and_hits_of_its_client() -> None:
     found = evidence("vllm", "0.32")
     assert found.counts["requests_finished"] == 12
@@ -53,7 +58,7 @@ def test_llamacpp_counts_the_tokens_hits_and_drafts_of_its_client() -> None:
 def test_llamacpps_slots_tell_the_context_that_its_metrics_do_not() -> None:
     said = json.loads((PAGES.parent / "slots/llamacpp-four-clients.json").read_text(encoding="utf-8"))
     # Three slots have 120 tokens of prompt and 19 that came, the last of them not cached yet; the fourth is a token ahead.
-    assert slots.held(said) == 3 * 138 + 139
+    assert held(said) == 3 * 138 + 139
 
 
 def test_llamacpps_slots_tell_the_tokens_that_no_counter_has_before_a_request_ends() -> None:
@@ -93,16 +98,16 @@ def test_recorded_seconds_of_prompts_are_those_of_steps_not_of_slots(shared: Pat
 
 @pytest.mark.parametrize("said", [None, {}, [], [None, 3, {}], [{"is_processing": True, "next_token": [], "n_prompt_tokens": "7"}]])
 def test_slots_of_another_form_tell_nothing(said: object) -> None:
-    assert slots.held(said) == 0
+    assert held(said) == 0
 
 
 def test_a_slot_that_reads_its_prompt_tells_nothing_yet() -> None:
-    assert slots.held([{"is_processing": True, "n_prompt_tokens": 120, "next_token": [{"n_decoded": 0}]}]) == 0
+    assert held([{"is_processing": True, "n_prompt_tokens": 120, "next_token": [{"n_decoded": 0}]}]) == 0
 
 
 def test_a_slot_that_waits_for_a_request_holds_the_last_one_s_tokens_and_is_not_counted() -> None:
     works = {"is_processing": True, "n_prompt_tokens": 120, "next_token": [{"n_decoded": 5}]}
-    assert slots.held([works, {**works, "is_processing": False, "n_prompt_tokens": 900}]) == 120
+    assert held([works, {**works, "is_processing": False, "n_prompt_tokens": 900}]) == 120
 
 
 def test_an_engine_that_ended_no_request_meanwhile_stands_at_its_measured_batch() -> None:

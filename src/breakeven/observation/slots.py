@@ -44,11 +44,6 @@ def told(said: object) -> Iterator[Reading]:
         yield Reading(quantity="decode_context_tokens", alias=HELD, value=float(sum(map(_held, decoding))))
 
 
-def held(said: object) -> int:
-    """Tokens that the slots which decode hold together."""
-    return sum(_held(one) for one in said if isinstance(one, dict) and _written(one)) if isinstance(said, list) else 0
-
-
 def _written(slot: Mapping[str, object]) -> int:
     """Tokens of its answer so far; 0 of a slot that does not decode: before the first of them its prompt is read, or waits to be."""
     following = slot.get("next_token")
