@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import ssl
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -82,6 +84,19 @@ def in_turn(*answers: Answering) -> Answering:
     def answer(handler: Handler) -> None:
         now = left.pop(0) if len(left) > 1 else left[0]
         now(handler)
+
+    return answer
+
+
+def to_the_end(*answers: Answering) -> Answering:
+    """One answer after the other; who asks once more has read all of them, and is ended by Ctrl-C, however slow the machine."""
+    left, ended = list(answers), Event()
+
+    def answer(handler: Handler) -> None:
+        if not left and not ended.is_set():
+            ended.set()
+            os.kill(os.getpid(), signal.SIGINT)
+        (left.pop(0) if left else answers[-1])(handler)
 
     return answer
 

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -222,6 +223,21 @@ def test_advise_points_a_tail_at_this_verb(capsys: pytest.CaptureFixture[str], t
     assert "breakeven simulate" in capsys.readouterr().out
 
 
+def at_work(pid: int, jobs: int) -> bool:
+    """Whether so many processes of a program work and leave an interrupt to it; elsewhere than on Linux, after a while."""
+    children = Path(f"/proc/{pid}/task/{pid}/children")
+    if not children.exists():
+        time.sleep(6.0)
+        return True
+    ignored = re.compile(r"^SigIgn:\t(\w+)$", re.MULTILINE)
+    ready = 0
+    for child in children.read_text().split():
+        with suppress(OSError):  # it may have ended meanwhile
+            found = ignored.search(Path(f"/proc/{child}/status").read_text())
+            ready += found is not None and int(found[1], 16) >> (signal.SIGINT - 1) & 1
+    return ready >= jobs
+
+
 @pytest.mark.skipif(os.name != "posix", reason="signals and process groups are those of POSIX")
 def test_an_interrupt_ends_it_and_its_processes_without_a_word(root: Path) -> None:
     """A day of traffic, so that it is still at work when interrupted; a small run goes first, since compiling is told."""
@@ -231,7 +247,10 @@ def test_an_interrupt_ends_it_and_its_processes_without_a_word(root: Path) -> No
     process = subprocess.Popen(
         [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True, cwd=root
     )
-    time.sleep(4.0)
+    end = time.monotonic() + 120.0
+    while not at_work(process.pid, 2):
+        assert process.poll() is None and time.monotonic() < end, process.communicate()
+        time.sleep(0.02)
     os.killpg(process.pid, signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out, err) == (130, "", "")
