@@ -288,6 +288,7 @@ def predicted(path: Path, folder: Path, b: float, c: float) -> float:
 
 def on(folder: Path) -> Deployment:
     flags = {"model": "llama-3.2-1b", "hardware": "tested", "engine": "llamacpp", "batch": "1", "context": "64", "max_num_seqs": "32"}
+    flags["kv_unified"] = "true"
     return api.load(flags=flags, catalog_dirs=(folder,))[0]
 
 
