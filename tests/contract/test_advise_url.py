@@ -113,7 +113,8 @@ def test_replicas_and_an_exporter_of_devices_are_observed_together(engine: Stub,
         assert run(["advise", *addresses, "--for", "3s", "--json", "--draws", "16", "--hardware", "h100-sxm:2", "-dp", "2"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert all(stub.url in document["observed"]["target"] for stub in (engine, second, devices))
-    assert document["deployment"]["workload"]["request_rate"] == pytest.approx(2 * 116 / 30.0, rel=0.1)
+    # One replica would be half of it; how near it comes is the machine's, which dates the pages.
+    assert document["deployment"]["workload"]["request_rate"] == pytest.approx(2 * 116 / 30.0, rel=0.3)
     assert document["deployment"]["workload"]["input_tokens"] == pytest.approx(30264 / 116, rel=0.01)
     assert all(stub.asked for stub in (engine, second, devices))
 
