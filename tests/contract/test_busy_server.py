@@ -71,10 +71,10 @@ def dropping() -> Iterator[str]:
 def test_a_first_page_that_is_late_is_waited_for_and_the_window_begins_with_it() -> None:
     with serving({"/metrics": in_turn(MUTE, MUTE, Counting())}) as server:
         began = time.monotonic()
-        timeline = read(f"{server.url}/metrics", for_s=0.3)
-    assert time.monotonic() - began > 2 * TIMEOUT_S + 0.3
+        timeline = read(f"{server.url}/metrics", for_s=1.0)
+    assert time.monotonic() - began > 2 * TIMEOUT_S + 1.0
     assert timeline.readings >= 2 and timeline.end_s - timeline.start_s > 0.1
-    assert timeline.missed == 2 and [note.key for note in timeline.notes] == ["observe.note_missed", scrape.BUSY]
+    assert timeline.missed >= 2 and [note.key for note in timeline.notes] == ["observe.note_missed", scrape.BUSY]
 
 
 def test_a_busy_server_is_given_more_time_and_not_asked_more_often() -> None:
