@@ -15,6 +15,8 @@ from breakeven.spec.deployment import Deployment
 from breakeven.spec.workload import Workload
 from breakeven.stats import Array, Value, is_uncertain
 
+SAME_RATE = 0.02
+"""How far a rate may be from the observed one and still be it."""
 Mode = Literal["open", "closed", "pinned"]
 
 
@@ -36,6 +38,8 @@ class Demand:
     """Requests a second of one replica."""
     clients: Array | float | None
     batch: Array | float | None
+    unwaited: bool = False
+    """Whether at this very rate no request was seen to wait: arrivals are then not as the model has them, and the cap does not bind."""
 
     @property
     def prompted(self) -> bool:
@@ -48,6 +52,14 @@ def mode_of(workload: Workload) -> Mode:
     if workload.batch is not None:
         return "pinned"
     return "closed" if workload.concurrency is not None else "open"
+
+
+def _unwaited(d: Deployment, rate: Array | float | None) -> bool:
+    """Whether it was observed at this rate, with these settings, and nobody waited."""
+    seen = d.observed
+    if seen is None or rate is None or not seen.never_waited or seen.differs or not seen.request_rate_per_s:
+        return False
+    return bool(np.all(np.abs(np.asarray(rate) * d.replicas / seen.request_rate_per_s - 1.0) < SAME_RATE))
 
 
 def demand(d: Deployment, draws: Draws) -> Demand:
@@ -88,6 +100,7 @@ def demand(d: Deployment, draws: Draws) -> Demand:
         rate=rate,
         clients=clients,
         batch=batch,
+        unwaited=_unwaited(d, rate),
     )
 
 

@@ -35,6 +35,8 @@ from breakeven.spec.workload import ARRIVALS, Workload
 from breakeven.statement import ledgers
 from breakeven.stats import Array, median
 
+ENOUGH = 5
+"""Readings at which a queue would have been seen."""
 FAR = 3.0
 """Times the model's: beyond it another model, device or load is likelier than a slow engine."""
 WIDEST, STEPS = 4.0, 81
@@ -105,11 +107,18 @@ def _point(d: Deployment, plain: Deployment, seen: Deployment | None, evidence: 
         step_s=step,
         request_rate_per_s=_in_window(evidence, "request_rate_per_s"),
         output_tokens_per_s=_in_window(evidence, "output_tokens_per_s"),
+        never_waited=_never_waited(evidence),
         prompt_share=_in_window(evidence, "prompt_share"),
         mbu=None if batch is None or not tpot else _mbu(as_told(seen or plain, evidence), evidence, batch, tpot, step),
         model_tpot_s=None if model is None or not model.fits else float(np.median(model.tpot_s)),
         differs=differs,
     )
+
+
+def _never_waited(evidence: Evidence) -> bool:
+    """Whether readings enough found nobody waiting."""
+    waiting = evidence.levels.get("waiting")
+    return waiting is not None and evidence.readings >= ENOUGH and all(value < 0.5 for value in waiting.values)
 
 
 def _in_window(evidence: Evidence, name: str) -> float | None:

@@ -18,6 +18,8 @@ class Observed(Struct, frozen=True, kw_only=True):
     step_s: float | None
     request_rate_per_s: float | None
     output_tokens_per_s: float | None
+    never_waited: bool = False
+    """Whether no request waited at any of enough readings."""
     prompt_share: float | None = None
     """Of the time, in steps that read prompts."""
     mbu: float | None

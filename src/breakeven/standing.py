@@ -146,13 +146,13 @@ def _ttft_interval(p: Point) -> Interval:
 
 def warnings(d: Deployment, p: Point) -> tuple[Message, ...]:
     """What the reader has to know about these figures."""
-    found = list(d.model.remarks)
+    found = [*_of_the_slots(p), *d.model.remarks]
     if p.demand.mode == "open" and p.ttft_s is not None and p.fits:
         found.append(Message("judge.warn_open_ttft", {}))
     found += _of_the_windows(p)
     if is_eager(d.engine):
         found.append(Message("judge.warn_eager", {}))
-    found += [*_of_the_device(d), *_of_the_slots(p)]
+    found += _of_the_device(d)
     if d.model.confidence != "high":
         found.append(Message(f"judge.warn_model_{d.model.confidence}", {"model": d.model.name}))
     if d.slo.tails:

@@ -128,6 +128,8 @@ def limited_by(p: Point) -> LimitedBy:
     if p.demand.mode == "closed":
         clients = float(np.median(p.demand.clients if p.demand.clients is not None else 0.0))
         return "concurrency" if clients <= cap else by_cap
+    if p.demand.unwaited:
+        return "demand"
     if p.rate_groups is not None and not bool(np.median(p.saturated)):
         return by_cap if float(np.median(p.rate_groups.waiting_share)) >= HALF else "demand"
     waits = float(np.median(np.where(p.saturated, 1.0, p.wait_s / np.maximum(p.tpot_s, 1e-12)))) >= 1.0

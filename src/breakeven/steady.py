@@ -27,6 +27,8 @@ FAST_STEPS = 8
 SETTLED = 1e-12
 """Of the batch, the last step of the fast form after which another would move nothing but its last digits."""
 CLOSED_STEPS = 16
+TINY = 1e-300
+"""Running sequences of a chain that has none: its shares are zero then, not unknown."""
 IDLE = 1e-9
 """The mean batch of one client that asks for one token: nothing is ever decoded, and batches are compared by their ratios."""
 
@@ -162,7 +164,7 @@ def chain(step: Step, tau: Array, rate: Array, output: Array, cap: Array, interf
         beyond=beyond / total,
         batch=running / total,
         queue=queue / total * waiting_excess(share, lumps) / (1 + excess),
-        held=held_back(share, lumps) * (1 - full / running),
+        held=held_back(share, lumps) * (1 - full / np.maximum(running, TINY)),
     )
 
 

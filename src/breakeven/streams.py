@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import errno
 import os
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +16,8 @@ from typing import TextIO
 from breakeven.errors import InputError
 from breakeven.messages import Message, printable, say, text
 
+USER = re.compile(r"(\w+:/{1,2})[^\s/]*@")
+"""A user and password in an address that was typed where none is taken, also after a path has made one slash of two."""
 PLAIN = {
     "×": "x",
     "±": "+-",
@@ -107,7 +110,7 @@ def silence(stream: TextIO) -> None:
 
 def complain(line: str) -> None:
     """One line on stderr, whatever was typed; where it cannot be written the exit code says it alone."""
-    talk(say("cli.complaint", line=printable(line)))
+    talk(say("cli.complaint", line=printable(USER.sub(r"\1", line))))
 
 
 @contextmanager

@@ -10,11 +10,13 @@ import time
 import tracemalloc
 import zlib
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from hostile_server import CERTIFICATE, TEXT, Handler, endless, free_port, in_turn, serving, slowly, status, whole
 
 from breakeven import connection, endpoint
+from breakeven.cli import main
 from breakeven.endpoint import Endpoint, address, get
 from breakeven.errors import BreakevenError, InputError, UnreachableError
 from breakeven.messages import LANGUAGES, text
@@ -364,3 +366,18 @@ def test_a_page_of_two_hundred_thousand_series_is_read() -> None:
     page = "".join(f'other_metric{{id="{at}"}} {at}\n' for at in range(200_000))
     with serving({"/": whole(page)}) as server:
         assert len(re.findall(b"\n", get(Endpoint(url=server.url)).body)) == 200_000
+
+
+def test_a_password_typed_where_no_address_belongs_is_not_said_back(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    secret = "https://ann:s3cr3t@host/x"
+    for typed in (
+        ["advise", "--model", secret, "--hardware", "h100-sxm"],
+        ["advise", "--evidence", secret, "--model", "llama-3.1-8b", "--hardware", "h100-sxm"],
+        ["observe", "http://localhost:1", "--for", secret],
+        ["calibrate", secret],
+        ["profile", secret],
+    ):
+        with pytest.raises(SystemExit):
+            main(typed)
+        out, err = capsys.readouterr()
+        assert "s3cr3t" not in out + err and "ann" not in err and "host/x" in err, typed

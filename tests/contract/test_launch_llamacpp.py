@@ -40,6 +40,8 @@ def test_spellings_of_one_command_mean_the_same(start: str) -> None:
         ("-c 8192", {"kv_cache_tokens": 8192}),
         ("-c 8192 -np 4 -kvu", {"kv_cache_tokens": 8192, "max_num_seqs": 4, "kv_unified": True}),
         ("-c 8192 -np 4 --no-kv-unified", {"kv_cache_tokens": 8192, "max_num_seqs": 4, "max_model_len": 2048, "kv_unified": False}),
+        ("-np 4 --kv-unified --no-kv-unified", {"max_num_seqs": 4, "kv_unified": False}),
+        ("-np 4 --no-kv-unified --kv-unified", {"max_num_seqs": 4, "kv_unified": True}),
         ("-c 8192 -np -1", {"kv_cache_tokens": 8192}),
         ("-b 4096", {"max_num_batched_tokens": 4096}),
         ("-ctk q8_0 -ctv q8_0 -fa on", {"kv_cache_dtype": "q8_0"}),

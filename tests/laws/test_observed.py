@@ -10,6 +10,7 @@ from observations import MEASURED, TOLD, observation
 
 import breakeven as be
 from breakeven.adaptation import shipped_scales
+from breakeven.spec.observed import Observed
 
 
 def tpot(d: be.Deployment) -> float:
@@ -107,3 +108,18 @@ def test_a_first_token_is_compared_where_it_begins_at_the_engine(sense: str, mov
     plain, _ = be.load(evidence=observation(measured=slow, latencies={}))
     ttft, before = (float(np.median(be.evaluate(one).ttft_s)) for one in (d, plain))
     assert (abs(np.log(ttft / 0.12)) < abs(np.log(before / 0.12)) / 2) == moves
+
+
+def test_a_cap_at_which_nobody_was_seen_to_wait_does_not_bind(build) -> None:
+    """Clients that wait for their answers look like an open loop near its end, which queues; the engine's gauge says they did not."""
+    d = build(request_rate=3.0, input_tokens=200.0, output_tokens=300.0, engine={"max_num_seqs": 8})
+    seen = Observed(target="", start="", end="", seconds=60.0, request_rate_per_s=3.0, never_waited=True)
+
+    def batching(one) -> tuple[str, str]:
+        found = be.advise(one, draws=16)
+        return found.operating_point.limited_by, found.levers["batching"].verdict
+
+    assert batching(d) == ("max_num_seqs", "pays")
+    limit, verdict = batching(replace(d, observed=seen))
+    assert limit == "demand" and verdict in ("does_not_pay", "in_force", "neutral"), verdict
+    assert batching(replace(d, observed=replace(seen, request_rate_per_s=1.0)))[0] == "max_num_seqs", "it was another load"

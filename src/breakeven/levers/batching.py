@@ -31,6 +31,8 @@ def caps(d: Deployment) -> tuple[int, ...]:
     """
     point = evaluate(d, exact=False)
     now = d.engine.max_num_seqs
+    if point.demand.unwaited:
+        return ()
     near = _kept(d, point, min(_most(d, point), int(float(np.median(ridge_batch(point))) / point.cost.ranks)))
     if near <= now:
         return _past(d, point)

@@ -20,6 +20,8 @@ class Observed:
     step_s: float | None = None
     request_rate_per_s: float | None = None
     output_tokens_per_s: float | None = None
+    never_waited: bool = False
+    """Whether no request waited at any of enough readings: the cap did not bind."""
     prompt_share: float | None = None
     """Of the time, in steps that read prompts, where the engine tells it."""
     mbu: float | None = None

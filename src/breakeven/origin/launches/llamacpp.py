@@ -190,8 +190,9 @@ def _context(own: Mapping[str, Flag], found: Read) -> None:
     slots = _whole(own, "parallel")
     if slots:
         found.settings["max_num_seqs"] = slots
-    unified = "kv-unified" in own and on(own["kv-unified"])
-    if "kv-unified" in own or "no-kv-unified" in own:
+    said = [name for name in own if name in ("kv-unified", "no-kv-unified")]  # in the order of the command
+    unified = bool(said) and said[-1] == "kv-unified" and on(own["kv-unified"])
+    if said:
         found.settings["kv_unified"] = unified
     tokens = _whole(own, "ctx-size")
     if not tokens:
