@@ -69,10 +69,11 @@ def _pool(work: Callable[[Task, int], Answer], task: Task, jobs: int) -> Iterato
     except BrokenProcessPool:
         raise BreakevenError("simulate_worker_lost") from None
     finally:
-        pool.shutdown(wait=False, cancel_futures=True)
         for child in set(multiprocessing.active_children()) - before:
             child.terminate()
             child.join()
+        # Its thread is waited for, which is over as soon as its processes are: left alone it closes what the end of the program wakes.
+        pool.shutdown(wait=True, cancel_futures=True)
 
 
 def _begin(work: Callable[..., Any], task: Any) -> None:
