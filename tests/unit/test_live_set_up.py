@@ -58,3 +58,12 @@ def test_no_engine_outlives_a_program_that_was_killed(tmp_path: Path, root: Path
     while Path(f"/proc/{engine}/cmdline").exists() and Path(f"/proc/{engine}/cmdline").read_bytes() and time.monotonic() < until:
         time.sleep(0.05)
     assert time.monotonic() < until
+
+
+def test_an_engine_has_a_group_of_its_own_in_the_session_of_its_test(tmp_path: Path) -> None:
+    """Linux shares the processors among sessions first: beside a busy engine in another session, a program of low priority stood still."""
+    port = server.free_port()
+    command = [sys.executable, "-m", "http.server", str(port), "--bind", "127.0.0.1"]
+    with server.running(command, log=tmp_path / "log", port=port, ready="/") as one:
+        assert os.getpgid(one.process.pid) == one.process.pid
+        assert os.getsid(one.process.pid) == os.getsid(0)

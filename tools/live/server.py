@@ -53,7 +53,7 @@ def running(
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=subprocess.STDOUT,
-            start_new_session=True,
+            process_group=0,  # and the caller's session: Linux shares the processors among sessions first, whatever their priorities
             preexec_fn=_ends_with_its_parent,  # noqa: PLW1509  # one call of a library that is loaded before
             env={**os.environ, **(env or {})},
         )
