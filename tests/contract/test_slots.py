@@ -11,7 +11,8 @@ from slot_engine import SlotEngine, Watched, watch
 import breakeven as be
 from breakeven import observe_report
 from breakeven.errors import InputError
-from breakeven.observation import little, slots, summary
+from breakeven.observation import edges, little, slots, summary
+from breakeven.observation.quantities import Quantities
 from breakeven.origin.evidence_layer import evidence_layer
 from breakeven.renderers import terminal
 from breakeven.spec.evidence import Evidence, Figure, Told
@@ -102,6 +103,20 @@ class TestTokens:
         fallen = [replace(one, values=one.values[::-1]) if one.quantity == "steps" else one for one in timeline.series]
         found = summary.summarised(replace(timeline, series=tuple(fallen)), TOLD, target="http://one", source="live")
         assert found.figures["output_tokens_per_s"].how == "observed.how_rate_at_end"
+
+    def test_of_a_reading_that_tells_no_running_requests_are_not_taken_as_those_of_an_idle_server(self) -> None:
+        """The page came without the gauge, so that no slots were asked: what they had written by then is not known."""
+        timeline = watch(SlotEngine([(40, 5000)] * 3, clients=3), 30.0).record.timeline()
+        gauges = {"running", "running_decode", "decode_output_tokens", "decode_context_tokens"}
+        cut = [replace(one, times=one.times[:-1], values=one.values[:-1]) if one.quantity in gauges else one for one in timeline.series]
+        whole, untold = (Quantities(replace(timeline, series=tuple(some))) for some in (timeline.series, cut))
+        assert edges.written(whole) is not None and edges.written(untold) is None
+
+    def test_of_a_reading_with_nobody_running_are_none(self) -> None:
+        timeline = watch(SlotEngine([(40, 100)] * 8), 60.0, warm=1.0).record.timeline()
+        assert timeline.series and all(one.values[-1] == 0.0 for one in timeline.series if one.quantity == "running")
+        found = edges.written(Quantities(timeline))
+        assert found is not None and found.last == 0.0
 
 
 class TestLengths:
