@@ -9,7 +9,9 @@ import pytest
 from slot_engine import SlotEngine, Watched, watch
 
 import breakeven as be
-from breakeven import observe_report
+from breakeven import api, observe_report
+from breakeven.advisor import Question, best_arms
+from breakeven.draws import Draws
 from breakeven.errors import InputError
 from breakeven.observation import edges, little, slots, summary
 from breakeven.observation.quantities import Quantities
@@ -235,6 +237,19 @@ class TestPromptsMeasured:
     @pytest.mark.parametrize(("times", "verdict"), [(0.3, "undecided"), (1.0, "does_not_pay"), (1.5, "does_not_pay"), (30.0, "undecided")])
     def test_a_share_of_the_time_far_from_the_model_s_leaves_the_prefix_cache_undecided(self, times: float, verdict: str) -> None:
         assert self.advised(0.02, times) == (verdict, ["lever.prefix_hits", "lever.prefix_share_measured"])
+
+    @pytest.mark.parametrize(("times", "contradicted"), [(0.3, True), (1.0, False), (1.5, False), (30.0, True)])
+    def test_with_the_cache_off_it_is_held_against_the_share_of_all_prompts_computed(self, times: float, contradicted: bool) -> None:
+        """What ran had no hits: those that the cache would have take nothing from the share that was measured."""
+        found = evidence(watch(SlotEngine([(3000, 20)] * 400), 400.0))
+        flags = {**FLAGS, "enable_prefix_caching": False, "prefix_hit_rate": 0.9}
+        off, _ = be.load(evidence=found, flags=flags)
+        share = times * float(be.evaluate(off).prefill_share)
+        changed = {**found.figures, "prompt_share": replace(found.figures["prompt_share"], value=share)}
+        d, _ = be.load(evidence=replace(found, figures=changed), flags=flags)
+        assert d.observed is not None and d.observed.corrects
+        judged = best_arms(api.lever_named("prefix_cache"), d, Question(metric="e2e", threshold=0.1, draws=Draws(16, 0)))
+        assert judged is not None and judged[0].contradicted == contradicted
 
     def test_where_nothing_comes_from_the_cache_nothing_hangs_on_it(self) -> None:
         assert self.advised(0.0, 30.0)[0] == "does_not_pay"
