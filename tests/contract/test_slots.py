@@ -13,6 +13,7 @@ from breakeven import api, observe_report
 from breakeven.advisor import Question, best_arms
 from breakeven.draws import Draws
 from breakeven.errors import InputError
+from breakeven.messages import text
 from breakeven.observation import edges, little, slots, summary
 from breakeven.observation.quantities import Quantities
 from breakeven.origin.evidence_layer import evidence_layer
@@ -199,6 +200,20 @@ class TestAdvice:
         assert "workload.batch" not in evidence_layer(found).table
         with pytest.raises(InputError, match="--rate or --concurrency"):
             be.load(evidence=found, flags=FLAGS)
+
+    def test_of_a_server_that_tells_no_lengths_asks_for_them_and_speaks_of_no_batch_that_nobody_pinned(self) -> None:
+        found = evidence(watch(SlotEngine(list(SHORT), old=True), 60.0, shows_slots=False))
+        with pytest.raises(InputError) as refused:
+            be.load(evidence=found, flags=FLAGS)
+        for language, counts in (("en", "llama.cpp counts no requests"), ("zh", "llama.cpp 不统计请求数")):
+            said = text(refused.value.message, language)
+            assert counts in said and "\n" not in said and all(flag in said for flag in ("--input", "--output", "--rate", "--context"))
+            assert "pinned" not in said and "固定" not in said
+        for typed in ({"context": 500}, {"input": 40, "output": 200}):
+            d, _ = be.load(evidence=found, flags={**FLAGS, **typed})
+            assert d.provenance["workload.batch"] == "measured"
+        with pytest.raises(InputError, match=r"workload\.output_tokens: not told"):
+            be.load(evidence=found, flags={**FLAGS, "input": 40})
 
     def test_of_an_idle_window_is_refused(self) -> None:
         found = evidence(watch(SlotEngine([]), 30.0))
