@@ -56,7 +56,7 @@ def best_arms(lever: Lever, d: Deployment, q: Question, here: Point | None = Non
         return None
     base = here if here is not None and off is d else evaluate(off, q.draws)
     middle = evaluate(off, exact=False)
-    judged = [_judge_setting(lever, off, setting, (base, middle), q) for setting in usable]
+    judged = [_judge_setting(lever, off, setting, (base, middle), q, in_force=setting == on_now) for setting in usable]
     judged.sort(key=lambda pair: (pair[0].setting != on_now, RANK[pair[1].verdict], -_careful(pair[0], pair[1], q.metric)))
     (chosen, _), *others = judged
     refused = (c for c in candidates if c.setting not in usable)
@@ -90,8 +90,10 @@ def _careful(a: Arms, alternative: Alternative, metric: Metric) -> float:
     return found.low if found.low is not None else np.inf
 
 
-def _judge_setting(lever: Lever, off: Deployment, setting: str, base: tuple[Point, Point], q: Question) -> tuple[Arms, Alternative]:
-    both = arms(lever, off, setting, q.draws, point_off=base[0], middle_off=base[1])
+def _judge_setting(
+    lever: Lever, off: Deployment, setting: str, base: tuple[Point, Point], q: Question, *, in_force: bool
+) -> tuple[Arms, Alternative]:
+    both = arms(lever, off, setting, q.draws, point_off=base[0], middle_off=base[1], in_force=in_force)
     metrics = gains(both, q.threshold, priced=q.priced)
     return both, Alternative(
         setting=setting, metrics=metrics, verdict=lever_verdict(both, metrics, q.metric), because=_reasons(lever, both)

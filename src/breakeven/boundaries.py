@@ -8,7 +8,7 @@ from breakeven.advice import Axis, Boundary, BreakEven, Metric
 from breakeven.axes import Grid, grid, move
 from breakeven.draws import MEDIAN, Draws
 from breakeven.evaluator import Point, evaluate
-from breakeven.judge import NOTHING, Arms, gain_draws, metric_of, noise_of, quantile
+from breakeven.judge import NOTHING, Arms, gain_draws, noise_of, quantile
 from breakeven.stats import Array
 
 SOME = 1e-6
@@ -20,8 +20,10 @@ BETWEEN = 5
 def gain_along(arms: Arms, axis: Axis, values: Array, metric: Metric, draws: Draws) -> Array | None:
     """Gain at each value. Shape (values, draws); (values,) in the median world. The error of the lever rides along."""
     shape = (len(values), draws.size) if draws.size else values.shape
-    if arms.off is arms.on and metric_of(arms.point_off, metric) is not None:
-        return np.ones(shape)
+    if arms.off is arms.on:
+        # Two equal arms gain nothing, wherever there is a point at all: one value tells of all of them.
+        one = _gain_at(arms, axis, float(values[0]), metric, MEDIAN)
+        return None if one is None else np.ones(shape)
     if axis == "draft_tokens":
         # Without the lever nothing is drafted, however much: one point is all of them.
         off = evaluate(arms.off, draws, exact=not draws.size) if arms.off.engine.speculative is None else None

@@ -344,7 +344,11 @@ def compose(advice: a.Advice, language: Language = "en") -> d.Document:
 
 def _observed(advice: a.Advice, language: Language) -> Observed | UnsetType:
     found = advice.deployment.observed
-    return UNSET if found is None else Observed(**plain(found, language), sentence=observed_sentence(advice, found, language))
+    if found is None:
+        return UNSET
+    told = plain(found, language)
+    del told["model_with_prompts"]  # said in the sentence
+    return Observed(**told, sentence=observed_sentence(advice, found, language))
 
 
 def _deployment(deployment: Deployment, language: Language) -> dict[str, Any]:

@@ -66,10 +66,12 @@ def arms(
     point_off: Point | None = None,
     middle_off: Point | None = None,
     exact: bool = True,
+    in_force: bool = False,
 ) -> Arms:
     """Evaluate both arms of a lever; equal deployments are one arm, with no error between them.
 
     The arm without it need not be evaluated again where its point is at hand, over the draws and by the fast form in the median world.
+    ``in_force`` says that what is asked about has the setting: then it is the arm with it that an observation is of.
     """
     on = lever.apply(off, setting)
     base = point_off or evaluate(off, draws, exact=exact)
@@ -91,20 +93,21 @@ def arms(
     sigma = lever.sigma(on, middle_off or evaluate(off, exact=False), evaluate(on, exact=False))
     point = evaluate(on, draws, noise=noise_of(lever.name, sigma, draws), exact=exact)
     check(point, on)
-    contradicted = lever.of_prompts and prompts_contradicted(on, point)
+    contradicted = lever.of_prompts and prompts_contradicted(on, point if in_force else base, point.demand.hit_rate)
     return replace(one, sigma=sigma, point_on=point, fits_on=point.fits, contradicted=contradicted)
 
 
-def prompts_contradicted(d: Deployment, p: Point) -> bool:
+def prompts_contradicted(d: Deployment, ran: Point, hit_rate: Array | float) -> bool:
     """Whether steps that read prompts were measured to take less than half of what prefill takes by the model, or over twice as much.
 
-    What else is in such a step, a decode step of its own, is let pass; so is all of it where no prompt token comes from the cache.
+    ``ran`` is the arm that was observed: with the cache off all prompts were computed, whatever hits it would have. What else is in such a
+    step, a decode step of its own, is let pass; so is all of it where no prompt token would come from the cache.
     """
     measured = measured_prompt_share(d)
-    if measured is None or p.request_rate is None or float(np.median(p.demand.hit_rate)) < SOME_HITS:
+    if measured is None or ran.request_rate is None or float(np.median(hit_rate)) < SOME_HITS:
         return False
-    share = float(np.median(p.prefill_share))
-    beside = float(np.median(p.request_rate)) / p.replicas * float(np.median(p.step_s))
+    share = float(np.median(ran.prefill_share))
+    beside = float(np.median(ran.request_rate)) / ran.replicas * float(np.median(ran.step_s))
     return not share / APART <= measured <= APART * (share + beside)
 
 

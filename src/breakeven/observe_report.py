@@ -14,7 +14,7 @@ from breakeven.catalog import engine_defaults, engine_title
 from breakeven.compose import Language
 from breakeven.messages import Message, say, text
 from breakeven.observe_document import ObserveDocument, ObservePart
-from breakeven.spec.evidence import Evidence, Said
+from breakeven.spec.evidence import Evidence, Figure, Said
 from breakeven.words import joined
 
 LONG_ENOUGH = 10.0
@@ -186,8 +186,7 @@ def _ledgers(evidence: Evidence, language: Language) -> ObservePart:
         bars.append((found["kv_share"], say("observed.kv_share", language, value=found["kv_share"])))
         if "mfu_with_prompts" in found:
             lines.append(say("observed.mfu_with_prompts", language, value=found["mfu_with_prompts"]))
-        predicted = found["predicted_step_s"]
-        lines.append(say("observed.predicted", language, predicted=predicted, measured=step, ratio=step / predicted))
+        lines.append(_predicted(evidence.figures["predicted_step_s"], step, language))
     device = []
     if "dram_active" in found:
         device.append(say("observed.device_counters", language, dram=found["dram_active"]))
@@ -195,6 +194,12 @@ def _ledgers(evidence: Evidence, language: Language) -> ObservePart:
         device.append(say("observed.device_tensor", language, tensor=found["tensor_active"]))
     lines += [" · ".join(device)] if device else []
     return ObservePart(title=say("observed.part_ledgers", language), lines=lines, bars=bars)
+
+
+def _predicted(model: Figure, step_s: float, language: Language) -> str:
+    """The model's time for the measured step, and what it holds of it."""
+    key = "observed.predicted_prompts" if model.how == "observed.how_predicted_prompts" else "observed.predicted"
+    return say(key, language, predicted=model.value, measured=step_s, ratio=step_s / model.value)
 
 
 def _latencies(evidence: Evidence, language: Language) -> ObservePart:

@@ -20,6 +20,7 @@ from breakeven.draws import MEDIAN
 from breakeven.errors import InputError
 from breakeven.evaluator import Noise, evaluate
 from breakeven.messages import Message
+from breakeven.model_step import ModelStep, model_step, without_own_rows
 from breakeven.origin.engine_fields import FIELDS, WITHOUT_EFFECT
 from breakeven.origin.evidence_layer import in_flight, of_one_replica, value_of, workload_table
 from breakeven.origin.model_source import load_told
@@ -54,7 +55,7 @@ def with_observed(d: Deployment, evidence: Evidence | None) -> tuple[Deployment,
     if evidence is None:
         return d, ()
     differs = tuple(differing(d, evidence))
-    plain = _plain(d)
+    plain = without_own_rows(d)
     seen = _seen(plain, evidence)
     point = _point(d, plain, seen, evidence, differs)
     tpot, told = point.tpot_s, _counted(d, evidence)
@@ -65,19 +66,16 @@ def with_observed(d: Deployment, evidence: Evidence | None) -> tuple[Deployment,
         return replace(d, observed=point), told
     factor = _factor(seen, tpot)
     rows = _rows(d, seen, evidence, factor)
-    if not 1.0 / FAR <= factor <= FAR:
-        point = replace(point, far=factor)
-        told += (Message("warning.evidence_far", {"times": factor, "measured": tpot, "model": point.model_tpot_s}),)
+    for times in (tpot / point.model_tpot_s, factor):
+        if not 1.0 / FAR <= times <= FAR:
+            point = replace(point, far=times)
+            told += (Message("warning.evidence_far", {"times": times, "measured": tpot, "model": tpot / times}),)
+            break
     calibration = d.calibration or Calibration(values={})
     basis = calibration.basis or Basis(name="", rows=1, own_rows=1)
     provenance = {**d.provenance, "calibration": d.provenance.get("calibration", "measured")}
     found = replace(d, calibration=replace(calibration, own=rows, basis=basis), observed=replace(point, corrects=True))
     return replace(found, provenance=dict(sorted(provenance.items()))), told
-
-
-def _plain(d: Deployment) -> Deployment:
-    """The deployment without its own rows: what they are measured against."""
-    return d if d.calibration is None else replace(d, calibration=replace(d.calibration, own=None))
 
 
 def _seen(plain: Deployment, evidence: Evidence) -> Deployment | None:
@@ -95,7 +93,8 @@ def _point(d: Deployment, plain: Deployment, seen: Deployment | None, evidence: 
     batch = None if whole is None else whole / replicas_among(evidence.ranks, d.model)
     if tpot is None and step is not None:
         tpot = step / (value_of(evidence, "acceptance_length") or 1.0)
-    model = None if seen is None else evaluate(seen)
+    same = model_step(evidence.figures, plain, evidence.replicas, evidence.ranks)
+    model = None if seen is None else _model_tpot(seen, tpot, same)
     return Observed(
         target=evidence.target,
         start=evidence.start,
@@ -110,9 +109,18 @@ def _point(d: Deployment, plain: Deployment, seen: Deployment | None, evidence: 
         never_waited=_never_waited(evidence),
         prompt_share=_in_window(evidence, "prompt_share"),
         mbu=None if batch is None or not tpot else _mbu(as_told(seen or plain, evidence), evidence, batch, tpot, step),
-        model_tpot_s=None if model is None or not model.fits else float(np.median(model.tpot_s)),
+        model_tpot_s=model,
+        model_with_prompts=seen is not None and (seen.workload.batch is None if same is None else same.with_prompts),
         differs=differs,
     )
+
+
+def _model_tpot(seen: Deployment, tpot: float | None, same: ModelStep | None) -> float | None:
+    """The model's time per token in the step that was measured, as many tokens in it; of its own batch where that is not told."""
+    own = evaluate(seen)
+    if not own.fits:
+        return None
+    return float(np.median(own.tpot_s)) if same is None or tpot is None else tpot / same.ratio
 
 
 def _never_waited(evidence: Evidence) -> bool:

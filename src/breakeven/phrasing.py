@@ -159,13 +159,13 @@ def _mbu_by_tpot(advice: Advice) -> float:
 
 
 def _alone(found: Observed, language: str) -> str:
-    """The model without the measurement, and by how much it is off."""
+    """The model without the measurement, what it holds of the measured step, and what the measured one is of it."""
     if found.differs:
         return say("report.observed_differs", language, settings=", ".join(found.differs))
     if found.tpot_s is None or found.model_tpot_s is None:
         return ""
-    change = f"{found.model_tpot_s / found.tpot_s - 1.0:+.0%}".replace("-", "−").replace("%", " %")
-    return say("report.observed_alone", language, tpot=found.model_tpot_s, change=change)
+    key = "report.observed_alone_prompts" if found.model_with_prompts else "report.observed_alone"
+    return say(key, language, tpot=found.model_tpot_s, ratio=found.tpot_s / found.model_tpot_s)
 
 
 def over_time_words(found: BatchOverTime, language: str) -> str:

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 from prometheus_stub import Kept, Stub, engine, serving
+from slot_engine import SlotEngine
 
 from breakeven import api
+from breakeven.errors import InputError
 from breakeven.observation.history import HistoryQuery
 from breakeven.origin.arrival_rates import arrival_rates, arrival_rates_of_windows, windows_of
 from breakeven.spec.evidence import Evidence, Windowed
@@ -160,3 +162,21 @@ def test_advice_on_a_history_is_averaged_over_the_day() -> None:
     assert flat.operating_point.batch_over_time is None
     gains = [(advice.levers[name].metrics["tpot"].gain, flat.levers[name].metrics["tpot"].gain) for name in ("weight_quant", "kv_quant")]
     assert any(abs(averaged / at_mean - 1.0) > 0.005 for averaged, at_mean in gains if averaged and at_mean)
+
+
+def test_a_history_of_llamacpp_asks_for_the_lengths_that_it_does_not_count() -> None:
+    """A Prometheus server keeps the page alone, and no slots: nobody pinned the batch that is taken."""
+    server, times = SlotEngine([(500, 80)] * 400), BASE + np.arange(0.0, 1200.0, 15.0)
+    told: dict[str, list[float]] = {}
+    for at in times:
+        server.run(at - BASE)
+        for line in server.page().decode().splitlines():
+            name, value = line.split()
+            told.setdefault(name, []).append(float(value))
+    labels = {"instance": "10.0.0.1:8080", "job": "llama"}
+    kept = [Kept(labels={"__name__": name, **labels}, times=times, values=np.array(values)) for name, values in told.items()]
+    evidence = observed(kept, BASE, BASE + 1200.0)
+    with pytest.raises(InputError, match=r"llama\.cpp counts no requests.*--input and --output.*--context") as refused:
+        api.load(**{**DEPLOYED, "flags": FLAGS, "evidence": evidence})
+    assert "pinned" not in str(refused.value)
+    assert api.load(**{**DEPLOYED, "flags": {**FLAGS, "context": 540}, "evidence": evidence})[0].workload.context_tokens == 540.0

@@ -9,9 +9,13 @@ import pytest
 from slot_engine import SlotEngine, Watched, watch
 
 import breakeven as be
-from breakeven import observe_report
+from breakeven import api, observe_report
+from breakeven.advisor import Question, best_arms
+from breakeven.draws import Draws
 from breakeven.errors import InputError
-from breakeven.observation import little, slots, summary
+from breakeven.messages import text
+from breakeven.observation import edges, little, slots, summary
+from breakeven.observation.quantities import Quantities
 from breakeven.origin.evidence_layer import evidence_layer
 from breakeven.renderers import terminal
 from breakeven.spec.evidence import Evidence, Figure, Told
@@ -103,6 +107,20 @@ class TestTokens:
         found = summary.summarised(replace(timeline, series=tuple(fallen)), TOLD, target="http://one", source="live")
         assert found.figures["output_tokens_per_s"].how == "observed.how_rate_at_end"
 
+    def test_of_a_reading_that_tells_no_running_requests_are_not_taken_as_those_of_an_idle_server(self) -> None:
+        """The page came without the gauge, so that no slots were asked: what they had written by then is not known."""
+        timeline = watch(SlotEngine([(40, 5000)] * 3, clients=3), 30.0).record.timeline()
+        gauges = {"running", "running_decode", "decode_output_tokens", "decode_context_tokens"}
+        cut = [replace(one, times=one.times[:-1], values=one.values[:-1]) if one.quantity in gauges else one for one in timeline.series]
+        whole, untold = (Quantities(replace(timeline, series=tuple(some))) for some in (timeline.series, cut))
+        assert edges.written(whole) is not None and edges.written(untold) is None
+
+    def test_of_a_reading_with_nobody_running_are_none(self) -> None:
+        timeline = watch(SlotEngine([(40, 100)] * 8), 60.0, warm=1.0).record.timeline()
+        assert timeline.series and all(one.values[-1] == 0.0 for one in timeline.series if one.quantity == "running")
+        found = edges.written(Quantities(timeline))
+        assert found is not None and found.last == 0.0
+
 
 class TestLengths:
     def test_of_the_context_are_of_slots_that_decode(self) -> None:
@@ -183,6 +201,20 @@ class TestAdvice:
         with pytest.raises(InputError, match="--rate or --concurrency"):
             be.load(evidence=found, flags=FLAGS)
 
+    def test_of_a_server_that_tells_no_lengths_asks_for_them_and_speaks_of_no_batch_that_nobody_pinned(self) -> None:
+        found = evidence(watch(SlotEngine(list(SHORT), old=True), 60.0, shows_slots=False))
+        with pytest.raises(InputError) as refused:
+            be.load(evidence=found, flags=FLAGS)
+        for language, counts in (("en", "llama.cpp counts no requests"), ("zh", "llama.cpp 不统计请求数")):
+            said = text(refused.value.message, language)
+            assert counts in said and "\n" not in said and all(flag in said for flag in ("--input", "--output", "--rate", "--context"))
+            assert "pinned" not in said and "固定" not in said
+        for typed in ({"context": 500}, {"input": 40, "output": 200}):
+            d, _ = be.load(evidence=found, flags={**FLAGS, **typed})
+            assert d.provenance["workload.batch"] == "measured"
+        with pytest.raises(InputError, match=r"workload\.output_tokens: not told"):
+            be.load(evidence=found, flags={**FLAGS, "input": 40})
+
     def test_of_an_idle_window_is_refused(self) -> None:
         found = evidence(watch(SlotEngine([]), 30.0))
         assert found.figures["prompt_share"].value == 0.0
@@ -220,6 +252,19 @@ class TestPromptsMeasured:
     @pytest.mark.parametrize(("times", "verdict"), [(0.3, "undecided"), (1.0, "does_not_pay"), (1.5, "does_not_pay"), (30.0, "undecided")])
     def test_a_share_of_the_time_far_from_the_model_s_leaves_the_prefix_cache_undecided(self, times: float, verdict: str) -> None:
         assert self.advised(0.02, times) == (verdict, ["lever.prefix_hits", "lever.prefix_share_measured"])
+
+    @pytest.mark.parametrize(("times", "contradicted"), [(0.3, True), (1.0, False), (1.5, False), (30.0, True)])
+    def test_with_the_cache_off_it_is_held_against_the_share_of_all_prompts_computed(self, times: float, contradicted: bool) -> None:
+        """What ran had no hits: those that the cache would have take nothing from the share that was measured."""
+        found = evidence(watch(SlotEngine([(3000, 20)] * 400), 400.0))
+        flags = {**FLAGS, "enable_prefix_caching": False, "prefix_hit_rate": 0.9}
+        off, _ = be.load(evidence=found, flags=flags)
+        share = times * float(be.evaluate(off).prefill_share)
+        changed = {**found.figures, "prompt_share": replace(found.figures["prompt_share"], value=share)}
+        d, _ = be.load(evidence=replace(found, figures=changed), flags=flags)
+        assert d.observed is not None and d.observed.corrects
+        judged = best_arms(api.lever_named("prefix_cache"), d, Question(metric="e2e", threshold=0.1, draws=Draws(16, 0)))
+        assert judged is not None and judged[0].contradicted == contradicted
 
     def test_where_nothing_comes_from_the_cache_nothing_hangs_on_it(self) -> None:
         assert self.advised(0.0, 30.0)[0] == "does_not_pay"

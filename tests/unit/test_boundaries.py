@@ -7,8 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from breakeven.boundaries import crossings, pays_on
-from breakeven.judge import interval, quantile, ratio
+import breakeven as be
+from breakeven.advice import Axis
+from breakeven.boundaries import crossings, gain_along, pays_on
+from breakeven.draws import MEDIAN, Draws
+from breakeven.errors import InputError
+from breakeven.judge import Arms, interval, quantile, ratio
+from breakeven.lever import Sigma
 
 X = np.array([1.0, 2.0, 4.0, 8.0, 16.0])
 
@@ -86,3 +91,30 @@ def test_an_unbounded_end_of_an_interval_is_none() -> None:
 ])  # fmt: skip
 def test_a_ratio_is_defined_where_an_arm_is_unbounded_or_nothing(off, on, time, gain) -> None:
     assert float(ratio(np.array(off), np.array(on), time=time)) == gain
+
+
+class TestEqualArms:
+    """A lever that changes nothing gains nothing on a curve, where there is a curve."""
+
+    @staticmethod
+    def both(**flags: object) -> Arms:
+        d, _ = be.load(flags={"model": "llama-3.1-8b", "hardware": "h100-sxm", **flags})
+        point = be.evaluate(d)
+        return Arms(lever="batching", setting="", off=d, on=d, sigma=Sigma(), point_off=point, point_on=point, fits_off=True, fits_on=True)
+
+    def test_have_a_gain_of_one_wherever_there_is_a_point(self) -> None:
+        pinned, open_loop = self.both(batch=8, context=1000), self.both(rate=2, input=500, output=100)
+        for arms, axis, metric in ((pinned, "context_tokens", "tpot"), (pinned, "batch", "tpot"), (open_loop, "request_rate", "e2e")):
+            for draws in (MEDIAN, Draws(8, 0)):
+                found = gain_along(arms, axis, np.array([10.0, 20.0]), metric, draws)
+                assert found is not None and found.shape == ((2, 8) if draws.size else (2,)) and np.all(found == 1.0)
+
+    def test_have_none_where_a_metric_has_no_meaning(self) -> None:
+        assert gain_along(self.both(batch=8, context=1000), "batch", np.array([1.0, 2.0]), "e2e", MEDIAN) is None
+
+    @pytest.mark.parametrize("axis", ["request_rate", "output_tokens"])
+    def test_have_none_where_the_load_has_no_lengths_to_be_moved_with(self, axis: Axis) -> None:
+        """A batch and a context say nothing of requests: what cannot be evaluated is refused, as it is of two arms that differ."""
+        for draws in (MEDIAN, Draws(8, 0)):
+            with pytest.raises(InputError):
+                gain_along(self.both(batch=8, context=1000), axis, np.array([1.0, 2.0]), "tpot", draws)

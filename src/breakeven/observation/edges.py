@@ -53,12 +53,15 @@ class UnderWay:
 
 
 def written(q: Quantities) -> UnderWay | None:
-    """What llama.cpp's slots had written at the first and the last reading; None where one is not told, or a replica began anew."""
+    """What llama.cpp's slots had written at the first and the last reading; None where one is not told, or a replica began anew.
+
+    A reading that tells no number of running requests is none of an idle replica: what was written by then is not known.
+    """
     counted = [one for some in q.rises.values() for one in some]
     if any(one.resets for one in counted):
         return None
     moments = [(source, float(times[place])) for place in (0, -1) for source, times in q.read_at.items()]
-    tokens = [_at(q, WRITTEN, *moment) if _at(q, "running", *moment) else 0.0 for moment in moments]
+    tokens = [0.0 if _at(q, "running", *moment) == 0.0 else _at(q, WRITTEN, *moment) for moment in moments]
     known = [value for value in tokens if value is not None]
     if not q.has(WRITTEN) or len(known) < len(tokens):
         return None

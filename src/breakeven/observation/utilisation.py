@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from breakeven.evaluator import Point, evaluate
 from breakeven.kernels import matmul_rate
 from breakeven.ledger import bandwidth, compute, prefill
+from breakeven.model_step import measured_step, model_step
 from breakeven.observation import rounds
 from breakeven.observation.estimate import figure, ratio
 from breakeven.observation.lengths import prompt_tokens
@@ -19,15 +20,6 @@ from breakeven.spec.evidence import Figure
 from breakeven.spec.parallel import replicas_among
 from breakeven.spec.workload import Workload
 from breakeven.statement import ledgers, stages_busy
-
-
-@dataclass(frozen=True, kw_only=True)
-class MeasuredStep:
-    """What the ledgers are asked at: the batch in a step, its context and its seconds."""
-
-    batch: float
-    context_tokens: float
-    step_s: float
 
 
 def point_at(d: Deployment, batch: float, context_tokens: float) -> tuple[Deployment, Point]:
@@ -50,7 +42,7 @@ def measured_mbu(bytes_per_step: float, step_s: float, bandwidth_bytes_per_s: fl
 def figures(q: Quantities, d: Deployment, found: Mapping[str, Figure]) -> dict[str, Figure]:
     """Of one device; empty where batch, context or step time could not be measured."""
     copies = replicas_among(q.ranks, d.model)
-    measured = _measured(found, d.engine.pipeline_parallel_size, copies)
+    measured = measured_step(found, d, q.ranks)
     if measured is None:
         return {}
     pinned, point = point_at(d, measured.batch, measured.context_tokens)
@@ -66,22 +58,17 @@ def figures(q: Quantities, d: Deployment, found: Mapping[str, Figure]) -> dict[s
         "kv_share": figure(books.bandwidth.kv_share, "derived", "observed.how_kv_share"),
         "bytes_per_step": figure(read, "derived", "observed.how_ledger"),
         "flop_per_step": figure(flop, "derived", "observed.how_ledger"),
-        "predicted_step_s": figure(float(np.median(point.step_s)), "derived", "observed.how_predicted"),
+        "predicted_step_s": _predicted(q, d, found),
     }
     return {name: one for name, one in made.items() if one is not None}
 
 
-def _measured(found: Mapping[str, Figure], stages: int, copies: int) -> MeasuredStep | None:
-    """A pipeline's steps are of one stage's share of the sequences each: all stages together have as many times more.
-
-    The batch that was observed is of all ranks of a server; where each is a copy of the model, one copy has its part of it.
-    """
-    batch, context, step = (found.get(name) for name in ("batch_in_step", "context_tokens", "step_s"))
-    batch = batch or found.get("effective_batch")
-    if batch is None or context is None or step is None or batch.value <= 0.0 or step.value <= 0.0:
+def _predicted(q: Quantities, d: Deployment, found: Mapping[str, Figure]) -> Figure | None:
+    """The model's time for the measured step, and whether prompts are in it."""
+    step = model_step(found, d, q.replicas, q.ranks)
+    if step is None:
         return None
-    together = batch.value * (stages if batch.sure == "counted" else 1) / copies
-    return MeasuredStep(batch=max(together, 1.0), context_tokens=max(context.value, 1.0), step_s=step.value)
+    return figure(step.model_s, "derived", "observed.how_predicted_prompts" if step.with_prompts else "observed.how_predicted")
 
 
 def _with_prompts(q: Quantities, point: Point, step_at_peak_s: float, peak: float) -> Figure | None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from breakeven.catalog import engine_title
 from breakeven.errors import InputError
 from breakeven.messages import Message
-from breakeven.origin.evidence_layer import Layer, differing, evidence_layer, without_traced
+from breakeven.origin.evidence_layer import LENGTHS, Layer, differing, evidence_layer, without_traced
 from breakeven.origin.launch import LaunchSettings
 from breakeven.origin.layers import ARRIVAL_PATHS, Table, contradictions, file_layer, flags_layer, launch_layer, log_layer
 from breakeven.origin.startup_log import StartupLog
@@ -17,6 +18,7 @@ ABOUT_ARRIVALS = tuple(f"warning.evidence_{name}" for name in ("full", "no_reque
 """Notes of an observation that say nothing where the user gives the arrivals."""
 ABOUT_DEVICE = ("warning.evidence_device_here",)
 """And where the user gives the device."""
+LENGTH_PATHS = tuple(f"workload.{name}" for name in LENGTHS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +67,18 @@ def layers_of(
 
 
 def check_arrivals(seen: Evidence | None, merged: Table) -> None:
-    """An engine that served nobody while it was observed tells no rate: the user has to."""
-    if seen is not None and not any(path in merged for path in (*ARRIVAL_PATHS, "workload.trace")):
+    """What an observation does not tell of the load, and the user has not said, is asked for in words of the observation."""
+    if seen is None or "workload.trace" in merged:
+        return
+    if not any(path in merged for path in ARRIVAL_PATHS):
         raise InputError("evidence_no_rate", seconds=seen.seconds)
+    missing = [path for path in LENGTH_PATHS if path not in merged]
+    batch = merged.get("workload.batch")
+    if not missing or "workload.context_tokens" in merged or batch is None or batch.layer != "evidence":
+        return
+    raise InputError(
+        "evidence_no_lengths_none_ended" if "request_rate_per_s" in seen.figures else "evidence_no_lengths_no_requests",
+        missing=" + ".join(missing),
+        engine=engine_title(seen.told.engine),
+        seconds=seen.seconds,
+    )

@@ -27,7 +27,9 @@ class Observed:
     mbu: float | None = None
     """From the bytes of the ledgers at the measured batch, over the measured step."""
     model_tpot_s: float | None = None
-    """What the model says of the measured load without this measurement."""
+    """What the model says of the step that was measured, a token of it, without this measurement."""
+    model_with_prompts: bool = False
+    """Whether the prompts that were read in that step are in it; decoding alone otherwise."""
     differs: tuple[str, ...] = ()
     """Settings in force that are not those it ran with, by their paths: then it is not a measurement of this deployment."""
     far: float | None = None
