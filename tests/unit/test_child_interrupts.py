@@ -14,17 +14,18 @@ from breakeven import interruption
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="signals are not masked here")
 WORK = """
-import os, signal, multiprocessing
-
-if multiprocessing.parent_process() is not None:
-    # A child that is spawned loads this before anything of ours runs in it.
-    os.kill(os.getpid(), signal.SIGINT)
+import os
 
 def whose(task, place):
     return os.getpid(), place
 """
 PROGRAM = """
 import os, signal, sys
+
+if __name__ != "__main__":
+    # A child that is spawned loads this anew, before anything of ours runs in it.
+    os.kill(os.getpid(), signal.SIGINT)
+
 from breakeven import cli
 from breakeven.simulation import processes
 from work import whose
