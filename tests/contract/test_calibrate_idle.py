@@ -45,3 +45,8 @@ def test_an_observation_in_which_nothing_ran_asks_for_load(tmp_path: Path, capsy
     path.write_bytes(written(observation(measured=IDLE)))
     code, err = ran(capsys, str(path))
     assert code == 2 and "nothing ran on the engine" in err and "--allow-load" in err and "5m" not in err
+
+
+def test_a_saved_page_of_metrics_is_said_to_be_one(shared: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, err = ran(capsys, str(shared / "snapshots/vllm_metrics_load.txt"))
+    assert code == 2 and "sums since it began" in err and "breakeven observe" in err
