@@ -77,7 +77,8 @@ def advise(
     typed = deployed if columns is tokenizer is group is None else with_trace(deployed, reading_of(columns, tokenizer, group))
     if url or observed_for is not None or header:
         typed = url_options.with_urls(typed, url, observed_for, header)
-    deployment, warnings = api.load(**typed)
+    with url_options.told_if_ended_early(typed["evidence"]):
+        deployment, warnings = api.load(**typed)
     drawn, pays_from = values.count(draws, "--draws"), values.number(threshold, "--threshold")
     if explain is not None:
         explained = api.explain(deployment, explain, objective=objective, threshold=pays_from, draws=drawn, seed=seeded)
@@ -175,6 +176,7 @@ def run(arguments: Sequence[str]) -> int:
         language = language_of(arguments, os.environ)
     except InputError as error:
         return _complain(str(error), error.exit_code)
+    streams.hold(say("cli.breakeven", language))
     words, verbs = without_language(arguments), names()
     command = typer.main.get_command(program(words[:1] if words[0] in verbs else verbs))
     command.name = None

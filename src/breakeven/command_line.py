@@ -15,6 +15,28 @@ SOURCES = ("evidence", "trace", "log", "launch", "calibration", "prometheus", "m
 """Options of which several could be meant together. Of others the last is taken, so that one can be put over a line's own."""
 TWICE: Mapping[str, str] = {"evidence": "evidence_twice"}
 """What is said of them, where there is more to say than that."""
+OF_NUMBERS = (
+    "BYTES/S",
+    "DEVICE",
+    "DEVICE[:COUNT]",
+    "DURATION",
+    "FACTOR",
+    "MIN:MAX",
+    "N,N,…",
+    "NUMBER",
+    "REQ/S",
+    "SECONDS",
+    "SHARE",
+    "SHARE,SHARE,…",
+    "SIZE",
+    "TIME",
+    "TOKENS",
+    "VERSION",
+    "[HOST]:PORT",
+)
+"""What an option is said to take where it is a number, or has one in it."""
+FULL, HALF, IDEOGRAPHIC = range(0xFF01, 0xFF5F), 0x21, "\u3000"
+"""Full-width forms of ASCII, the first of ASCII's own, and the blank that goes with them."""
 
 
 def one_of(given: str | None, name: str, known: Iterable[str]) -> None:
@@ -78,6 +100,21 @@ def translate(command: Any, language: str) -> None:
         translate(verb, language)
 
 
+def half_width(typed: str) -> str:
+    """A number as ASCII, as an input method for Chinese may have left it: digits of any script, and full-width letters and signs.
+
+    >>> half_width("６０ｓ"), half_width("１５００．．２５００"), half_width("h100-sxm：２")
+    ('60s', '1500..2500', 'h100-sxm:2')
+    """
+    return "".join(_half(sign) for sign in typed)
+
+
+def _half(sign: str) -> str:
+    if ord(sign) in FULL:
+        return chr(ord(sign) - FULL[0] + HALF)
+    return " " if sign == IDEOGRAPHIC else str(int(sign)) if sign.isdecimal() else sign
+
+
 def take_as_typed(command: Any) -> None:
     """Options are text, switches or lists of text, which a verb reads itself: they need no validator, which typer takes 0.1 s to load."""
     for param in command.params:
@@ -87,11 +124,13 @@ def take_as_typed(command: Any) -> None:
 
 
 def _as_typed(param: Any, ctx: Any, value: Any) -> Any:
-    """A value as it was typed; typer's own way with what is missing and has to be there, and with any other kind of value."""
+    """A value as it was typed, numbers in ASCII; typer's own way with what is missing and has to be there, and with any other kind."""
     words = value if isinstance(value, (list, tuple)) else (value,)
     if (param.required and not value) or not all(isinstance(word, (str, bool)) for word in words if word is not None):
         return type(param).process_value(param, ctx, value)
     taken = () if value is None and (param.multiple or param.nargs == -1) else value
+    if isinstance(taken, str) and param.metavar in OF_NUMBERS:
+        taken = half_width(taken)
     return taken if param.callback is None else param.callback(ctx, param, taken)
 
 

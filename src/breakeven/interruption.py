@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM, which end the program in one way; its exit code tells which of them did."""
+"""Ctrl-C and SIGTERM, which end the program in one way; its exit code tells which of them did. Its own processes are ended by it alone."""
 
 from __future__ import annotations
 
@@ -18,6 +18,11 @@ _program: list[int] = []
 def exit_code() -> int:
     """128 and the number of the signal, as shells have it: 130 after Ctrl-C, 143 after SIGTERM."""
     return 128 + (_received[-1] if _received else signal.SIGINT)
+
+
+def named() -> str:
+    """What ended the program, as users know it."""
+    return "SIGTERM" if exit_code() == 128 + signal.SIGTERM else "Ctrl-C"
 
 
 def _terminate(number: int, frame: FrameType | None) -> None:
@@ -57,6 +62,22 @@ def calls(end: Callable[[int], None]) -> Iterator[None]:
     ours = [signal.SIGINT, *([signal.SIGTERM] if signal.getsignal(signal.SIGTERM) is _terminate else [])]
     with _handled(dict.fromkeys(ours, received)):
         yield
+
+
+@contextmanager
+def unheard() -> Iterator[None]:
+    """Processes that are begun within it hear no Ctrl-C, from their first moment: it is for the one that began them to end them.
+
+    What a process does of its own accord comes too late: it would be interrupted before.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT,))
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from shutil import get_terminal_size
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from breakeven import streams
+from breakeven import interruption, streams
 from breakeven.messages import Message, say
 from breakeven.observation.scrape import is_busy
 
@@ -47,8 +47,8 @@ class Progress:
     def __enter__(self) -> Progress:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        """Nothing is left to be cleared."""
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        _tell_ended(error)
 
     def heard(self, one: Read | Missed, record: Record) -> None:
         """Tell what is new after a reading."""
@@ -63,6 +63,12 @@ class Progress:
         if one.at_s - self._told_s >= TOLD_EVERY_S:
             self._told_s = one.at_s
             streams.tell(Message("observe.progress", {"readings": record.readings}))
+
+
+def _tell_ended(error: BaseException | None) -> None:
+    """What ended the reading, where it ends the program too: before there was anything to keep."""
+    if isinstance(error, KeyboardInterrupt):
+        streams.tell(Message("observe.ended_unread", {"signal": interruption.named()}))
 
 
 def _waiting(error: BreakevenError) -> Message:
@@ -92,6 +98,7 @@ class View:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._stack.close()
+        _tell_ended(error)
 
     def heard(self, one: Read | Missed, record: Record) -> None:
         """Show what is known after a reading."""

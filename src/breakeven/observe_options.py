@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from breakeven import out_file
 from breakeven.errors import InputError
 from breakeven.verb import option
 
@@ -82,23 +83,9 @@ def split(urls: Sequence[str] | None, file: str | None) -> tuple[tuple[str, ...]
 
 def place_for(out: str | None) -> Path | None:
     """Where the evidence goes: a file that is there already has to be evidence to be written over."""
-    if out is None:
-        return None
-    path = Path(out).expanduser()
-    if not path.parent.is_dir():
-        raise InputError("observe_out_folder", path=str(path))
-    if path.is_dir():
-        raise InputError("file_is_a_folder", path=str(path))
-    try:
-        if path.is_file() and not _is_evidence(path):
-            raise InputError("observe_out_other", path=str(path))
-    except OSError as error:
-        raise InputError("cannot_write", path=str(path), reason=error.strerror or "") from None
-    return path
+    return out_file.place_for(out, _is_evidence, "observe_out_other")
 
 
-def _is_evidence(path: Path) -> bool:
-    """Whether a file is empty, or what ``--out`` has written."""
-    with path.open("rb") as file:
-        head = file.read(EVIDENCE_BYTES)
-    return not head.strip() or b'"breakeven.evidence/' in head
+def _is_evidence(head: bytes) -> bool:
+    """Whether a file is what ``--out`` has written, by its beginning."""
+    return b'"breakeven.evidence/' in head[:EVIDENCE_BYTES]

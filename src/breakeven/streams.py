@@ -20,8 +20,13 @@ USER = re.compile(r"(\w+:/{1,2})[^\s/]*@")
 """A user and password in an address that was typed where none is taken, also after a path has made one slash of two."""
 PLAIN = {
     "×": "x",
+    "÷": "/",
     "±": "+-",
     "≥": ">=",
+    "≤": "<=",
+    "≠": "!=",
+    "≈": "~",
+    "∝": "~",
     "─": "-",
     "█": "#",
     "▓": "=",
@@ -40,10 +45,48 @@ PLAIN = {
     "←": "<-",
     "–": "-",
     "…": "...",
+    "—": "--",
+    "‐": "-",
+    "‑": "-",
     "−": "-",
     "∞": "inf",
+    "“": '"',
+    "”": '"',
+    "′": "'",
+    "½": "1/2",
+    "²": "^2",
+    "³": "^3",
+    "₀": "_0",
+    "₁": "_1",
+    "₂": "_2",
+    "√": "sqrt",
+    "Σ": "sum",
+    "Π": "prod",
+    "Δ": "Delta",
+    "Φ": "Phi",
+    "α": "alpha",
+    "β": "beta",
+    "δ": "delta",
+    "ε": "epsilon",
+    "η": "eta",
+    "θ": "theta",
+    "κ": "kappa",
+    "λ": "lambda",
+    "µ": "u",
+    "μ": "mu",
+    "ν": "nu",
+    "ξ": "xi",
+    "π": "pi",
+    "ρ": "rho",
+    "σ": "sigma",
+    "τ": "tau",
+    "φ": "phi",
+    "χ": "chi",
+    "ℓ": "l",
 }
 """What stands for a sign that the terminal does not know."""
+DOT, TIMES = "·", "*"
+"""Between blanks it separates; within a formula it multiplies."""
 _LANGUAGE: ContextVar[str] = ContextVar("language", default="en")
 
 
@@ -59,17 +102,69 @@ def prepare() -> None:
             stream.reconfigure(errors="breakeven")
 
 
+def hold(words: str) -> None:
+    """Write UTF-8 where a stream's own encoding has not the letters of some words: for letters nothing else can stand."""
+    letters = "".join(filter(str.isalpha, words))
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure") and not _holds(stream.encoding, letters):
+            codecs.register_error("breakeven", _plain)
+            stream.reconfigure(encoding="utf-8", errors="breakeven")
+
+
+def _holds(encoding: str, letters: str) -> bool:
+    try:
+        letters.encode(encoding)
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def _plain(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
-    return "".join(PLAIN.get(sign, "?") for sign in error.object[error.start : error.end]), error.end
+    return "".join(_stand_in(error.object, place) for place in range(error.start, error.end)), error.end
+
+
+def _stand_in(words: str, place: int) -> str:
+    """What is written of a sign: a dot that no blank is beside is a product."""
+    beside = words[max(place - 1, 0) : place] + words[place + 1 : place + 2]
+    if words[place] == DOT and len(beside) == len("ab") and not any(map(str.isspace, beside)):
+        return TIMES
+    return PLAIN.get(words[place], "?")
+
+
+def _unfinished(path: Path) -> Path:
+    """Where a file is written before it takes its place."""
+    return path.with_name(f".{path.name}.{os.getpid()}")
+
+
+def _is_device(path: Path) -> bool:
+    """Whether a place is no file: it is written to as it is, and not replaced."""
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
+def try_file(path: Path) -> None:
+    """Refuse a place where :func:`write_file` could not write; what is there stays as it is, and nothing is left behind."""
+    unfinished = _unfinished(path)
+    try:
+        if _is_device(path):
+            # Opened, a pipe would wait for its reader, and some devices would begin.
+            if not os.access(path, os.W_OK):
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+            return
+        if path.exists():
+            path.open("r+b").close()
+        unfinished.touch()
+        unfinished.unlink()
+    except OSError as error:
+        raise InputError("cannot_write", path=str(path), reason=error.strerror or "") from None
 
 
 def write_file(path: Path, words: str) -> None:
     """Write a whole file or leave the one that is there; what is no file, a device or a pipe, is written to and stays what it is."""
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    unfinished = _unfinished(path)
     try:
-        if path.exists() and not path.is_file() and not path.is_dir():
+        if _is_device(path):
             path.write_text(words, encoding="utf-8")
             return
         unfinished.write_text(words, encoding="utf-8")

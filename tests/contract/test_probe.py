@@ -299,6 +299,17 @@ class TestVerb:
         assert parse_device(tomllib.loads((tmp_path / "here.toml").read_text()), "here").bandwidth_bytes_per_s == 1e11
         assert "--hardware here" in capsys.readouterr().out
 
+    @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device here that is always full")
+    def test_what_cannot_be_written_is_shown_and_kept_elsewhere(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+        assert typed(["calibrate", "--probe", "--out", "/dev/full"]) == 2
+        (kept,) = tmp_path.iterdir()
+        out, err = capsys.readouterr()
+        assert str(kept) in err and "Made-up 2-Core" in out and "Written to" not in out
+        assert parse_device(tomllib.loads(kept.read_text(encoding="utf-8")), "here").bandwidth_bytes_per_s == 1e11
+
     @pytest.mark.parametrize(
         ("words", "said"),
         [

@@ -20,7 +20,7 @@ import pytest
 import streaming_engine
 from advancing_engine import RecordedEngine, served
 from composed_pages import Counting
-from hostile_server import free_port, serving, slowly
+from hostile_server import Answering, free_port, serving, slowly, whole
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="Windows ends a program without asking it")
 LONGEST_S = 120.0
@@ -63,8 +63,8 @@ def until(holds: Callable[[], object], process: subprocess.Popen[str]) -> None:
         time.sleep(0.02)
 
 
-def terminated(process: subprocess.Popen[str]) -> tuple[int, str, str]:
-    process.send_signal(signal.SIGTERM)
+def terminated(process: subprocess.Popen[str], sent: signal.Signals = signal.SIGTERM) -> tuple[int, str, str]:
+    process.send_signal(sent)
     out, err = process.communicate(timeout=LONGEST_S)
     assert "Traceback" not in err
     with pytest.raises(ProcessLookupError):
@@ -89,8 +89,33 @@ def test_an_observation_keeps_what_was_read_and_says_what_ended_it(tmp_path: Pat
 def test_before_anything_was_read_there_is_nothing_to_keep_and_the_exit_code_is_the_signal_s() -> None:
     with serving({"/metrics": MUTE}) as server, typed("observe", f"{server.url}/metrics") as process:
         until(lambda: server.asked, process)
-        code, out, _ = terminated(process)
+        code, out, err = terminated(process)
     assert (code, out) == (128 + signal.SIGTERM, "")
+    assert err.splitlines()[-1] == "ended by SIGTERM before enough was read"
+
+
+DESCRIBED = ("--model", "llama-3.1-8b", "--hardware", "h100-sxm", "--draws", "16")
+
+
+@pytest.mark.parametrize(("sent", "name"), [(signal.SIGTERM, "SIGTERM"), (signal.SIGINT, "Ctrl-C")])
+@pytest.mark.parametrize("page", [MUTE, whole(PAGE)], ids=["no page", "one page"])
+def test_advice_on_an_engine_that_was_not_read_for_long_enough_says_what_ended_it(page: Answering, sent: signal.Signals, name: str) -> None:
+    with serving({"/metrics": page}) as server, typed("advise", "--url", f"{server.url}/metrics", "--for", "600s", *DESCRIBED) as process:
+        until(lambda: server.asked, process)
+        time.sleep(0.3)
+        code, out, err = terminated(process, sent)
+    last = err.splitlines()[-1]
+    assert (code, out) == (128 + sent, "") and last.startswith(f"ended by {name} before enough was read"), err
+
+
+def test_advice_goes_on_with_what_was_read_where_that_is_enough() -> None:
+    with serving({"/metrics": Counting()}) as server:
+        words = ("--for", "600s", "--json", "--input", "100", "--output", "100", "--rate", "1")
+        with typed("advise", "--url", f"{server.url}/metrics", *words, *DESCRIBED) as process:
+            until(lambda: len(server.asked) >= 3, process)
+            code, out, err = terminated(process)
+    assert code == 0, err
+    assert json.loads(out)["observed"] and err.splitlines()[-1].startswith("ended early by SIGTERM: ")
 
 
 def test_an_exporter_ends_cleanly_and_its_port_is_free() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from breakeven.errors import InputError
-from breakeven.streams import write_file
+from breakeven.streams import try_file, write_file
 
 
 def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
@@ -42,3 +42,31 @@ def test_a_file_that_cannot_be_written_leaves_the_one_that_is_there(tmp_path: Pa
     with pytest.raises(InputError):
         write_file(kept, "new")
     assert kept.read_bytes() == b"old" and [each.name for each in tmp_path.iterdir()] == ["kept"]
+
+
+def test_a_place_that_is_tried_is_left_as_it_was(tmp_path: Path) -> None:
+    kept, pipe = tmp_path / "kept", tmp_path / "pipe"
+    kept.write_text("old", encoding="utf-8")
+    os.mkfifo(pipe)
+    for path in (kept, pipe, tmp_path / "new"):
+        try_file(path)
+    assert kept.read_text(encoding="utf-8") == "old" and sorted(each.name for each in tmp_path.iterdir()) == ["kept", "pipe"]
+
+
+@pytest.mark.parametrize("place", ["gone/new", "n" * 300, "kept/new"])
+def test_a_place_where_nothing_can_be_written_is_refused_when_it_is_tried(tmp_path: Path, place: str) -> None:
+    (tmp_path / "kept").write_text("old", encoding="utf-8")
+    with pytest.raises(InputError) as refused:
+        try_file(tmp_path / place)
+    assert "cannot be written" in str(refused.value) and [each.name for each in tmp_path.iterdir()] == ["kept"]
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="nothing is forbidden to root")
+def test_what_the_user_may_not_write_is_refused_when_it_is_tried(tmp_path: Path) -> None:
+    kept, folder = tmp_path / "kept", tmp_path / "folder"
+    kept.write_text("old", encoding="utf-8")
+    kept.chmod(0o400)
+    folder.mkdir(mode=0o500)
+    for path in (kept, folder / "new"):
+        with pytest.raises(InputError):
+            try_file(path)

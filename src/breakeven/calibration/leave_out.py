@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +13,10 @@ from breakeven.calibration.lever_parameters import QUANTITIES, entry
 from breakeven.calibration.parameters import Parameter, neutral
 from breakeven.kernels import SIXTEEN_BIT, weight_names
 from breakeven.measured.run import Run
+from breakeven.simulation import processes
 from breakeven.stats import Array
+
+Job = tuple[Sequence[Run], Sequence[Run], Values, tuple[Parameter, ...], Values, bool]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,8 +61,8 @@ def misses(runs: Sequence[Run], values: Values, *, alone: bool = False) -> tuple
     return np.log([run.tpot_s for run in runs]) - tpot[:, 0], np.log([run.ttft_s or np.nan for run in runs]) - ttft[:, 0]
 
 
-def _without(job: tuple[Sequence[Run], Sequence[Run], Values, tuple[Parameter, ...], Values, bool]) -> tuple[Values, Array, Array]:
-    others, held, start, parameters, constants, alone = job
+def _without(jobs: Sequence[Job], place: int) -> tuple[Values, Array, Array]:
+    others, held, start, parameters, constants, alone = jobs[place]
     found = {**constants, **fit_runs(others, start, parameters, constants, alone=alone).values}
     return (found, *misses(held, found, alone=alone))
 
@@ -89,8 +91,7 @@ def leave_groups_out(
         )
         for group in groups
     ]
-    with ProcessPoolExecutor(max_workers=jobs) as pool:
-        found = list(pool.map(_without, work))
+    found = processes.each(_without, work, len(work), jobs, None)
     tpot, ttft = np.empty(len(runs)), np.empty(len(runs))
     for group, (_, one, two) in zip(groups, found, strict=True):
         tpot[held[group]], ttft[held[group]] = one, two

@@ -6,6 +6,7 @@ import csv
 import gzip
 import io
 import json
+import re
 import stat
 import zlib
 from collections.abc import Iterator, Mapping
@@ -24,6 +25,8 @@ SEPARATORS = ",;\t"
 GZIP = b"\x1f\x8b"
 WIDE = (b"\xff\xfe", b"\xfe\xff")
 """Beginnings of text in UTF-16, as some spreadsheets write it."""
+METRICS = re.compile(r"# (?:HELP|TYPE) \S+ ")
+"""What a saved page of metrics begins with."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +45,8 @@ def read_table(path: Path) -> Table:
     text = _text(path, where)
     if not text.strip():
         raise InputError("measured_empty", path=where)
+    if METRICS.match(text.lstrip()):
+        raise InputError("measured_metrics", path=where)
     found = _json_lines(text, where) if text.lstrip()[0] in "{[" else _csv(text, where)
     if not found.rows and not found.damaged:
         raise InputError("measured_no_rows", path=where)

@@ -69,7 +69,7 @@ def size(raw: object, path: str) -> float:
     """Bytes of a memory: a number, or text that says its unit, GB being 10⁹ and GiB 2³⁰."""
     scales = {"": 1.0, "B": 1.0, "MB": 1e6, "GB": 1e9, "TB": 1e12, "MiB": 2.0**20, "GiB": 2.0**30, "TiB": 2.0**40}
     by_case = {unit.lower(): scale for unit, scale in scales.items()}
-    found = re.fullmatch(r"([0-9.]+(?:[eE][+-]?[0-9]+)?)\s*([A-Za-z]*)", raw.strip()) if isinstance(raw, str) else None
+    found = re.fullmatch(r"([\d.]+(?:[eE][+-]?\d+)?)\s*([A-Za-z]*)", raw.strip()) if isinstance(raw, str) else None
     if found is not None and found[2].lower() not in by_case:
         raise InputError("not_a_size", path=path, value=shown(raw))
     value = positive(raw if found is None else found[1], path) * (1.0 if found is None else by_case[found[2].lower()])

@@ -13,6 +13,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+from breakeven import interruption
 from breakeven.errors import BreakevenError
 
 Task = TypeVar("Task")
@@ -39,7 +40,8 @@ def each(
             report(place + 1, places)
         return found
     with _pool(work, task, min(jobs, places)) as pool:
-        futures = [pool.submit(_answer, place) for place in range(places)]
+        with interruption.unheard():
+            futures = [pool.submit(_answer, place) for place in range(places)]
         for done, future in enumerate(as_completed(futures), 1):
             future.result()
             report(done, places)

@@ -13,7 +13,7 @@ from breakeven.driving.dialect import dialect_of
 from breakeven.driving.grid import CHUNK, Room
 from breakeven.driving.running_engine import RunningEngine, StatedEngine
 from breakeven.endpoint import Endpoint
-from breakeven.errors import BreakevenError, InputError
+from breakeven.errors import BreakevenError, InputError, UnreachableError
 from breakeven.observation import scrape, told, window
 from breakeven.observation.timeline import Timeline
 from breakeven.spec.deployment import Deployment
@@ -25,6 +25,9 @@ FINE = 8
 """llama.cpp's kernels on a processor: rows in tiles of 4, what is left over row by row (measured: 3 rows take longer than 4)."""
 PINNED = {"batch": "1", "context": "1"}
 """Stands in for a workload until one is measured; the grid of a load is one of its own."""
+HUNG = "error.observe_busy"
+GONE = tuple(f"error.endpoint_{why}" for why in ("connection_refused", "no_connection", "unresolved", "closed", "system"))
+"""Where no server is, or none that could be measured; one that only has no metrics answers all the same."""
 
 
 def running_engine(server: Endpoint, stated: StatedEngine, folders: Sequence[Path | str]) -> RunningEngine:
@@ -51,8 +54,10 @@ def _told(server: Endpoint, engine: str | None) -> Told:
     try:
         targets = scrape.targets((server.url,), dict(server.headers), engine=engine)
         timeline = window.observe(targets, for_s=ONCE_S, every_s=ONCE_S, patience_s=ONCE_S)
-    except BreakevenError:
-        if engine is None:
+    except BreakevenError as error:
+        if error.message.key == HUNG:
+            raise UnreachableError("drive_hung", **error.message.values) from None
+        if engine is None or error.message.key in GONE:
             raise
         timeline = Timeline(engine=engine, series=(), start_s=0.0, end_s=0.0, readings=0, every_s=ONCE_S)
     return told.tell(server, timeline)

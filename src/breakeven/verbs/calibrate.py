@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from breakeven import streams
+from breakeven import out_file, streams
 from breakeven.drive_options import OPTIONS, AllowLoad, Contexts, Requests, Seconds, Sent, Tokens, TotalSeconds, Url, Widths, grid_of, told
 from breakeven.errors import InputError
 from breakeven.observe_options import Header, ModelName, headers
 from breakeven.verb import AsJson, Folders, InLanguage, Seed, ShowHelp, Verbose, language, option, show, whole
 
 if TYPE_CHECKING:
-    from breakeven.calibrate_document import CalibrateDocument
     from breakeven.calibration.calibrate import Calibrated
     from breakeven.compose import Language
     from breakeven.probe_document import ProbeDocument
@@ -75,7 +74,7 @@ def calibrate(
             "--engine": engine,
         }
         _refuse_beside("--probe", {**others, **of_load})
-        show(_probed(hardware, _place(out), catalog_dirs or (), language(ctx)), as_json, verbose=verbose)
+        _show_probed(ctx, hardware, _place(out), catalog_dirs or (), as_json, verbose)
         return
     if driven_url is not None:
         _refuse_beside("--url", {"FILES": files, "--ship": ship})
@@ -93,7 +92,7 @@ def calibrate(
     if not files:
         raise InputError("calibrate_nothing")
     said = {"model": model, "hardware": hardware, "device_memory": device_memory, "engine": engine}
-    show(_fitted(files, out, ship, said, catalog_dirs or (), language(ctx)), as_json, verbose=verbose)
+    _show_fitted(ctx, files, out, ship, said, catalog_dirs or (), as_json, verbose)
 
 
 def _refuse_beside(first: str, others: Mapping[str, object]) -> None:
@@ -103,66 +102,59 @@ def _refuse_beside(first: str, others: Mapping[str, object]) -> None:
         raise InputError("two_forms", first=first, second=second)
 
 
-OURS = ('schema = "breakeven.calibration/', "breakeven calibrate --probe")
+OURS = (b'schema = "breakeven.calibration/', b"breakeven calibrate --probe")
 """What a calibration and a probed device begin with or hold: they may be made anew."""
 
 
 def _place(out: str | None) -> Path | None:
-    """Where a file is to go: looked at before what goes into it is measured, and never over a file of another kind."""
-    path = None if out is None else Path(out)
-    if path is None:
-        return None
-    if not path.parent.is_dir():
-        raise InputError("observe_out_folder", path=str(path))
-    if path.is_dir():
-        raise InputError("file_is_a_folder", path=str(path))
-    if path.is_file() and path.stat().st_size:
-        with path.open("rb") as there:
-            head = there.read(2**16).decode("utf-8", errors="replace")
-        if not any(sign in head for sign in OURS):
-            raise InputError("calibrate_out_other", path=str(path))
-    return path
+    """Where a calibration or a probed device is to go."""
+    return out_file.place_for(out, _is_ours, "calibrate_out_other")
 
 
-def _fitted(
+def _is_ours(head: bytes) -> bool:
+    return any(sign in head for sign in OURS)
+
+
+def _show_fitted(
+    ctx: typer.Context,
     files: Sequence[str],
     out: str | None,
     ship: str | None,
     said: Mapping[str, str | None],
     catalog_dirs: Sequence[str],
-    spoken: "Language",
-) -> "CalibrateDocument":
-    """Measurements in files."""
-    from breakeven import api, calibrate_report
-    from breakeven.calibration import document
+    as_json: bool,
+    verbose: bool,
+) -> None:
+    """Measurements in files: what they tell, kept and shown."""
+    from breakeven import api
 
     if ship is not None and re.fullmatch(r"[a-z0-9][a-z0-9.-]*", ship) is None:
         raise InputError("calibrate_ship_name", value=ship)
     if out is not None and ship is not None:
         raise InputError("two_forms", first="--out", second="--ship")
-    found = api.calibrate(files, **said, ship=ship, catalog_dirs=catalog_dirs)
     if out is not None and Path(out).resolve() in {Path(file).resolve() for file in files}:
         raise InputError("calibrate_over_input", path=Path(out).as_posix())
-    path = _place(out) if ship is None else SHIPPED / f"{ship}.toml"
-    if path is not None:
-        streams.write_file(path, document.written(found.document))
-    return calibrate_report.compose(found, spoken, None if path is None else path.as_posix())
+    path = _place(out)
+    if ship is not None:
+        path = SHIPPED / f"{ship}.toml"
+        streams.try_file(path)
+    _keep(ctx, api.calibrate(files, **said, ship=ship, catalog_dirs=catalog_dirs), path, as_json, verbose)
 
 
 def _show_driven(ctx: typer.Context, sent: Sent, grid: Mapping[str, Any], path: Path | None, as_json: bool, verbose: bool) -> None:
-    """Load an engine, keep what it told and show it: where it cannot be kept, it is shown all the same before that is said."""
+    """A load on a running engine: what it tells, kept and shown."""
+    _keep(ctx, _driven(sent, grid, language(ctx)), path, as_json, verbose)
+
+
+def _keep(ctx: typer.Context, found: "Calibrated", path: Path | None, as_json: bool, verbose: bool) -> None:
+    """A calibration, kept in a file and shown."""
     from breakeven import calibrate_report
     from breakeven.calibration import document
 
-    found, failed, kept = _driven(sent, grid, language(ctx)), None, path
-    if path is not None:
-        try:
-            streams.write_file(path, document.written(found.document))
-        except InputError as error:
-            failed, kept = error, None
-    show(calibrate_report.compose(found, language(ctx), None if kept is None else kept.as_posix()), as_json, verbose=verbose)
-    if failed is not None:
-        raise failed
+    def shown(written: Path | None) -> None:
+        show(calibrate_report.compose(found, language(ctx), None if written is None else written.as_posix()), as_json, verbose=verbose)
+
+    out_file.keep(path, "" if path is None else document.written(found.document), shown, suffix=".toml", on_stdout=not as_json)
 
 
 def _driven(sent: Sent, grid: Mapping[str, Any], spoken: "Language") -> "Calibrated":
@@ -181,16 +173,22 @@ def _driven(sent: Sent, grid: Mapping[str, Any], spoken: "Language") -> "Calibra
         )
 
 
-def _probed(hardware: str | None, path: Path | None, catalog_dirs: Sequence[str], spoken: "Language") -> "ProbeDocument":
-    """The rates of this machine."""
+def _show_probed(
+    ctx: typer.Context, hardware: str | None, path: Path | None, catalog_dirs: Sequence[str], as_json: bool, verbose: bool
+) -> None:
+    """The rates of this machine, kept as a device and shown."""
     from breakeven import api, probe_report
     from breakeven.calibration.calibrate import today
 
-    found = api.probe(hardware, catalog_dirs=catalog_dirs)
-    document = probe_report.compose(found.probed, today(), spoken, device=found.device, written=path)
-    if path is not None:
-        streams.write_file(path, document.entry)
-    return document
+    found, date = api.probe(hardware, catalog_dirs=catalog_dirs), today()
+
+    def told(written: Path | None) -> "ProbeDocument":
+        return probe_report.compose(found.probed, date, language(ctx), device=found.device, written=written)
+
+    # As JSON the document has the entry within it.
+    out_file.keep(
+        path, told(path).entry, lambda written: show(told(written), as_json, verbose=verbose), suffix=".toml", on_stdout=not as_json
+    )
 
 
 VERB = calibrate

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from breakeven import deployment_options, streams
+from breakeven import deployment_options, out_file
 from breakeven.deployment_options import Deployed, takes_deployment
 from breakeven.errors import InputError
 from breakeven.history_options import End, Export, Match, Prometheus, Span, Step, refuse_mixture, stored
@@ -102,20 +102,16 @@ def _tell(
 ) -> None:
     """Keep the evidence and show it, with its ledgers where the deployment is described."""
     from breakeven import observe_report
+    from breakeven.renderers import json
     from breakeven.use_cases import observe as observing
 
     if _is_described(described):
         evidence = observing.with_ledgers(evidence, timeline, targets, described)
     reading = [word for name, given in again.items() for one in _each(given) for word in (name, one)]
     typed = observe_report.Typed(reading=reading, described=deployment_options.typed(described))
-    try:
-        if path is not None:
-            from breakeven.renderers import json
-
-            streams.write_file(path, json.render(evidence))
-    finally:
-        # What was read for hours is shown, even where it cannot be kept.
-        show(observe_report.compose(evidence, language(ctx), typed), as_json, verbose=verbose)
+    document = observe_report.compose(evidence, language(ctx), typed)
+    words = "" if path is None else json.render(evidence)
+    out_file.keep(path, words, lambda _: show(document, as_json, verbose=verbose), suffix=".json", on_stdout=not as_json)
 
 
 def _each(given: str | list[str] | None) -> list[str]:

@@ -42,7 +42,7 @@ def _outcomes(record: Record, e: Evidence) -> Iterator[Outcome]:
     if rounds > PLAIN:
         yield refused(record, "drafted", length=rounds, rate=-1.0)
     elif step is None or batch is None:
-        yield refused(record, "evidence_no_step")
+        yield refused(record, "evidence_nothing_ran" if _is_idle(e) else "evidence_no_step")
     else:
         windows = list(_windows(record, e))
         yield from windows or [_row(record, e, "", batch, step, _value(e, "ttft_s"))]
@@ -52,6 +52,12 @@ def _value(e: Evidence, name: str) -> float | None:
     """A figure above 0; None where there is none."""
     found = e.figures.get(name)
     return None if found is None or not 0.0 < found.value < float("inf") else found.value
+
+
+def _is_idle(e: Evidence) -> bool:
+    """Whether nothing ran, as far as is known: nothing decoded, and no token was put out."""
+    found = [e.figures[name].value for name in ("effective_batch", "output_tokens_per_s") if name in e.figures]
+    return bool(found) and not any(found)
 
 
 def _windows(record: Record, e: Evidence) -> Iterator[Outcome]:
