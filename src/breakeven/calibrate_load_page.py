@@ -11,11 +11,10 @@ from rich.text import Text
 from breakeven.calibrate_document import CalibrateDocument, CalibrateLoad, CalibratePoint
 from breakeven.canvas import DIM, glued, grid, indented
 from breakeven.messages import say
+from breakeven.spec.calibration_file import UNSTEADY
 from breakeven.units import significant, time_text
 
 POINTS = (9, 9, 11, 22, 8, None)
-UNSTEADY = 1.15
-"""From this on the rounds of a point are said to lie apart: a quiet machine stays within it."""
 
 
 def blocks(document: CalibrateDocument) -> Iterator[RenderableType]:

@@ -10,7 +10,7 @@ from importlib import resources
 from typing import Any
 
 from breakeven.spec.calibration import Calibration
-from breakeven.spec.calibration_file import CALIBRATION_SCHEMA
+from breakeven.spec.calibration_file import CALIBRATION_SCHEMAS
 from breakeven.spec.engine import Engine, version_key
 from breakeven.stats import Array
 
@@ -110,7 +110,7 @@ def shipped() -> Mapping[str, Mapping[str, Any]]:
     """The calibrations that are shipped, by name: the files of ``catalog/calibrations`` of that schema."""
     folder = resources.files("breakeven").joinpath("catalog", "calibrations")
     names = sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml"))
-    return {name: table(name) for name in names if table(name).get("schema") == CALIBRATION_SCHEMA}
+    return {name: table(name) for name in names if table(name).get("schema") in CALIBRATION_SCHEMAS}
 
 
 @cache

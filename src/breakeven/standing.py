@@ -261,7 +261,10 @@ def _fitted(d: Deployment) -> Message:
     if not basis.name:
         return said
     own = {"name": basis.name, "rows": basis.rows, "own": basis.own_rows}
-    return Message("judge.sure_own" if basis.own_rows else "judge.sure_own_others", {"known": said, **own})
+    said = Message("judge.sure_own" if basis.own_rows else "judge.sure_own_others", {"known": said, **own})
+    for doubt in basis.doubts:
+        said = Message("judge.sure_doubted", {"known": said, "doubt": doubt})
+    return said
 
 
 def _devices(d: Deployment) -> int:

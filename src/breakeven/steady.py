@@ -291,7 +291,16 @@ def fast_open_loop(
     def image(b: Array) -> Array:
         return np.asarray(factor * step(np.minimum(seen + b, cap)))
 
-    before = np.zeros_like(factor)
+    b = _fixed_point(image, cap)
+    b = np.minimum(b + held_back(share, lumps) * (1 - b / cap), cap)
+    busy = np.minimum(served / limit, 1 - 1e-9)
+    wait = places_wait(busy, cap, step(cap) * output / (tau * (1 - share))) * waiting_excess(share, lumps)
+    return _finish(step, tau, served, output, cap, interference_s, rate >= limit, b, served * wait)
+
+
+def _fixed_point(image: Callable[[Array], Array], cap: Array) -> Array:
+    """b = image(b) up to the cap, by secant steps from an empty batch."""
+    before = np.zeros(cap.shape)
     value_before = image(before)
     b = np.minimum(value_before, cap)
     for _ in range(FAST_STEPS):
@@ -302,10 +311,7 @@ def fast_open_loop(
         b = np.minimum(np.maximum(b + (value - b) / (1 - np.minimum(np.maximum(slope, 0.0), 0.98)), 0.0), cap)
         if np.all(np.abs(moved) <= SETTLED * b):
             break
-    b = np.minimum(b + held_back(share, lumps) * (1 - b / cap), cap)
-    busy = np.minimum(served / limit, 1 - 1e-9)
-    wait = places_wait(busy, cap, step(cap) * output / (tau * (1 - share))) * waiting_excess(share, lumps)
-    return _finish(step, tau, served, output, cap, interference_s, rate >= limit, b, served * wait)
+    return b
 
 
 def closed_loop(

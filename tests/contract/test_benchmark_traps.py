@@ -16,7 +16,7 @@ from breakeven.errors import InputError
 from breakeven.measured.benchmark import Loop, Outcome
 from breakeven.measured.benchmark_files import read_benchmark
 from breakeven.measured.ggml_names import weight_format
-from breakeven.measured.step_forms import Reading
+from breakeven.measured.step_forms import StepReading
 from breakeven.measured.steps import Stated
 from breakeven.messages import text
 from breakeven.observation.summary import summarised
@@ -99,7 +99,7 @@ class TestVllm:
     def test_two_batches_that_differ_in_their_answers_tell_the_step_between_them(self, tmp_path: Path) -> None:
         found = read(tmp_path, json.dumps([latency(160, 4.1), latency(32, 0.9)]))
         (step,) = [each.measured for each in found if each.measured is not None]
-        assert isinstance(step, Reading) and step.step_s == pytest.approx(3.2 / 128) and step.context_tokens == 32 + 96
+        assert isinstance(step, StepReading) and step.step_s == pytest.approx(3.2 / 128) and step.context_tokens == 32 + 96
 
     def test_a_sweep_is_its_runs_and_not_its_summary(self, tmp_path: Path) -> None:
         for name, clients in (("a", 16), ("b", 8)):
@@ -195,7 +195,7 @@ class TestNamedUnits:
 class TestLlamaBench:
     def test_the_depth_is_the_context_and_a_prompt_alone_is_no_step(self, tmp_path: Path) -> None:
         found = read(tmp_path, lines(llama_bench(0, 128, 8192, 2.6e9), llama_bench(512, 0, 0, 1e8)))
-        assert isinstance(found[0].measured, Reading) and found[0].measured.context_tokens == 8192 + 64
+        assert isinstance(found[0].measured, StepReading) and found[0].measured.context_tokens == 8192 + 64
         assert found[0].measured.step_s == pytest.approx(2.6 / 128) and "5,120 tokens/s" in why(found[1])
 
     def test_a_sweep_of_ub_is_the_curve_of_verification(self, tmp_path: Path) -> None:
@@ -263,7 +263,7 @@ class TestEvidence:
     def test_without_lengths_it_is_a_step_at_its_context(self, tmp_path: Path) -> None:
         figures = {name: value for name, value in EVIDENCE["figures"].items() if not name.endswith("put_tokens")}
         found = one(tmp_path, EVIDENCE | {"figures": figures})
-        assert isinstance(found.measured, Reading) and (found.measured.width, found.measured.context_tokens) == (15.9, 640.0)
+        assert isinstance(found.measured, StepReading) and (found.measured.width, found.measured.context_tokens) == (15.9, 640.0)
 
     @pytest.mark.parametrize(
         "changes", [{"figures": {}}, {"figures": 3}, {"told": None}, {"seconds": "long"}, {"seconds": -1.0}, {"of_tomorrow": 1}]

@@ -18,7 +18,7 @@ from breakeven.errors import InputError
 from breakeven.measured.benchmark import Loop, Outcome
 from breakeven.measured.benchmark_files import is_recognised, read_benchmark, readers
 from breakeven.measured.benchmark_text import records_of
-from breakeven.measured.step_forms import Reading
+from breakeven.measured.step_forms import StepReading
 from breakeven.messages import text
 
 EACH = pytest.mark.parametrize("sample", SAMPLES.values(), ids=SAMPLES.keys())
@@ -32,11 +32,11 @@ def read(folder: Path, content: str | bytes) -> tuple[Outcome, ...]:
     return () if found is None else found.outcomes
 
 
-def measured(outcomes: tuple[Outcome, ...]) -> list[Loop | Reading]:
+def measured(outcomes: tuple[Outcome, ...]) -> list[Loop | StepReading]:
     return [one.measured for one in outcomes if one.measured is not None]
 
 
-def numbers(one: Loop | Reading) -> list[float]:
+def numbers(one: Loop | StepReading) -> list[float]:
     times = (
         [one.tpot_s, one.concurrency, one.input_tokens, one.output_tokens]
         if isinstance(one, Loop)

@@ -24,6 +24,7 @@ from breakeven.errors import InputError, UnreachableError
 from breakeven.messages import text
 from breakeven.origin.calibrated import applied
 from breakeven.origin.calibration_file import read_calibration
+from breakeven.origin.doubtful import doubts_of
 from breakeven.spec.calibration import Calibration
 from breakeven.spec.deployment import Deployment
 from breakeven.spec.workload import Workload
@@ -240,12 +241,15 @@ class TestOnAServer:
             assert words in out
 
     @pytest.mark.parametrize(("others", "said"), [(0, False), (1, True)])
-    def test_an_engine_that_others_use_too_is_told_by_its_counters(
-        self, capsys: pytest.CaptureFixture[str], stub: Stub, folder: Path, others: int, said: bool
+    def test_an_engine_that_others_use_too_is_told_by_its_counters_and_so_is_the_file(
+        self, capsys: pytest.CaptureFixture[str], stub: Stub, folder: Path, tmp_path: Path, others: int, said: bool
     ) -> None:
-        stub.engine.others = others
-        code, out, _ = ran(capsys, stub, folder, "--allow-load", "--concurrency-grid", "1,2", "--context-grid", "64", "--requests", "2")
+        stub.engine.others, path = others, tmp_path / "made.toml"
+        grid = ("--allow-load", "--concurrency-grid", "1,2", "--context-grid", "64", "--requests", "2", "--out", path)
+        code, out, _ = ran(capsys, stub, folder, *grid)
         assert code == 0 and ("others used it" in " ".join(out.split())) is said
+        kept = read_calibration(path)
+        assert ("doubt.used_by_others" in [one.key for one in doubts_of(kept)]) is said
 
     @pytest.mark.parametrize(("says", "drafted", "sent"), [(True, 0, False), (False, 3, True)])
     def test_an_engine_that_drafts_is_refused_whether_it_says_so_or_its_counters_do(
@@ -320,6 +324,12 @@ def driven_by(d: Deployment, wanted: Plan, known: Calibration) -> Tour:
     return Tour(visited=tuple(visited), planned=len(visited), ended="all_sent", seconds=1.0, load_before=0.0, load_after=0.0)
 
 
+def slower(driven: Driven, times: float) -> Driven:
+    """The same streams on a machine that is so many times slower."""
+    drawn = (replace(one, chunks=tuple(replace(c, at_s=c.at_s * times) for c in one.chunks)) for one in driven.requests)
+    return replace(driven, requests=tuple(drawn))
+
+
 class TestRecovery:
     """Tours of deployments whose numbers are known: what the fit finds of them."""
 
@@ -344,6 +354,19 @@ class TestRecovery:
             load = Workload(batch=width, context_tokens=context)
             true, said = (float(api.evaluate(replace(each, workload=load)).tpot_s) for each in (replace(d, calibration=known), told))
             assert said == pytest.approx(true, rel=0.1), (width, context)
+
+    def test_a_round_that_other_work_slowed_down_goes_with_the_file(self, folder: Path) -> None:
+        d = on(folder)
+        made = driven_by(d, self.PLAN, Calibration(values=self.KNOWN))
+        place = next(i for i, one in enumerate(made.visited) if one.visit.concurrency == 4 and not (one.visit.warm_up or one.visit.alone))
+        slowed = list(made.visited)
+        slowed[place] = replace(slowed[place], driven=slower(slowed[place].driven, 2.01))
+        quiet, busy = (
+            calibrated_by(tour, d, "http://stub", ("breakeven",)).document for tour in (made, replace(made, visited=tuple(slowed)))
+        )
+        assert quiet.sent is not None and quiet.sent.spread == pytest.approx(1.0, rel=1e-6) and doubts_of(quiet) == ()
+        assert busy.sent is not None and busy.sent.spread == pytest.approx(2.01, rel=1e-3)
+        assert [(one.key, one.values) for one in doubts_of(busy)] == [("doubt.unsteady_rounds", {"spread": pytest.approx(1.01, rel=1e-3)})]
 
     def test_attention_slower_than_any_gpu_s_is_found(self, folder: Path) -> None:
         d = on(folder)

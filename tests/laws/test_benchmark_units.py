@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from breakeven.measured.benchmark import Loop, Record
 from breakeven.measured.benchmark_files import readers
-from breakeven.measured.step_forms import Reading
+from breakeven.measured.step_forms import StepReading
 
 TIMES = st.floats(1e-4, 2.0)
 LENGTHS = st.integers(2, 100_000)
@@ -66,7 +66,7 @@ def written(clients: int, prompt: int, output: int, tpot: float, ttft: float) ->
     }
 
 
-def read(name: str, record: dict[str, Any]) -> Loop | Reading:
+def read(name: str, record: dict[str, Any]) -> Loop | StepReading:
     found = [one.measured for one in readers()[name].read((Record(where="f", fields=json.loads(json.dumps(record))),))]
     assert len(found) == 1 and found[0] is not None, name
     return found[0]
@@ -84,11 +84,11 @@ def test_a_run_is_the_same_whoever_wrote_it_down(clients: int, prompt: int, outp
 @given(streams=STREAMS, prompt=st.integers(0, 100_000), output=st.integers(1, 10_000), step=TIMES)
 def test_a_step_is_the_same_from_either_bench_of_llama_cpp(streams: int, prompt: int, output: int, step: float) -> None:
     batched = read("llama_batched_bench", {"pp": prompt, "tg": output, "pl": streams, "t_pp": 1.0, "t_tg": step * output})
-    assert isinstance(batched, Reading)
+    assert isinstance(batched, StepReading)
     assert (batched.width, batched.context_tokens, batched.step_s) == pytest.approx((streams, prompt + output / 2, step))
     timed = {"model_filename": "m.gguf", "n_prompt": 0, "n_gen": output, "n_depth": prompt, "avg_ns": step * output * 1e9}
     single = read("llama_bench", timed)
-    assert isinstance(single, Reading)
+    assert isinstance(single, StepReading)
     assert (single.width, single.context_tokens, single.step_s) == pytest.approx((1.0, prompt + output / 2, step))
 
 
@@ -110,7 +110,7 @@ def test_steps_that_were_published_are_the_same_from_the_table_of_a_bench(shared
         output = 2 * (known.context_tokens - float(row.fields["prompt_size"]))
         bench = {"pp": float(row.fields["prompt_size"]), "tg": output, "pl": known.width, "t_pp": 1.0, "t_tg": known.step_s * output}
         found = read("llama_batched_bench", bench)
-        assert isinstance(found, Reading)
+        assert isinstance(found, StepReading)
         assert (found.width, found.context_tokens, found.step_s) == pytest.approx((known.width, known.context_tokens, known.step_s))
         compared += 1
     assert compared > 50

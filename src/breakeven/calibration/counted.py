@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from breakeven.driving.tour import Tour
 from breakeven.endpoint import Endpoint
 from breakeven.errors import BreakevenError
-from breakeven.messages import Message
 from breakeven.observation import scrape
 
 PUT_OUT, DRAFTED = "output_tokens", "draft_tokens"
@@ -33,9 +32,9 @@ def rose(name: str, before: Mapping[str, float], after: Mapping[str, float]) -> 
     return after[name] - before.get(name, 0.0) if name in after and before else None
 
 
-def used_by_others(before: Mapping[str, float], after: Mapping[str, float], made: Tour) -> tuple[Message, ...]:
-    """A sentence where the engine put out more tokens than came back to us: steps were wider than they were taken to be."""
+def tokens_of_others(before: Mapping[str, float], after: Mapping[str, float], made: Tour) -> float | None:
+    """Output tokens beyond those that came back to us: steps were wider than they were taken to be; None where there were none."""
     counted = rose(PUT_OUT, before, after)
     if counted is None or counted <= made.output_tokens * (1.0 + SLACK) + made.unseen_tokens:
-        return ()
-    return (Message("driving.others", {"counted": counted, "ours": made.output_tokens}),)
+        return None
+    return counted - made.output_tokens

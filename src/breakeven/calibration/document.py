@@ -11,7 +11,7 @@ from breakeven.calibration.fitted import Fitted, FittedParameter
 from breakeven.calibration.identify import NARROWED, left_of_prior
 from breakeven.measured.curves import Drawn
 from breakeven.spec.calibration_file import (
-    CALIBRATION_SCHEMA,
+    CALIBRATION_SCHEMAS,
     CalibrationFile,
     Curve,
     FileRead,
@@ -64,7 +64,7 @@ def _parameter(estimate: FittedParameter) -> Parameter:
 
 def written(document: CalibrationFile) -> str:
     """The text of a document: sections and keys in order, numbers to eight figures."""
-    lines = [f"schema = {_value(CALIBRATION_SCHEMA)}", "", "[made]", *_keys(_plain(document.made, leave=("left_out",)))]
+    lines = [f"schema = {_value(_schema(document))}", "", "[made]", *_keys(_plain(document.made, leave=("left_out",)))]
     if document.made.left_out:
         lines += ["", "[made.left_out]", *_keys(document.made.left_out)]
     if document.sent is not None:
@@ -88,6 +88,13 @@ def written(document: CalibrationFile) -> str:
         lines += ["", f"[sigma.{_key(lever)}]"]
         lines += [f"{_key(row)} = {_inline(_plain(document.sigma[lever][row]))}" for row in sorted(document.sigma[lever])]
     return "\n".join(lines) + "\n"
+
+
+def _schema(document: CalibrationFile) -> str:
+    """The earliest version that has all of it, so that older programs read what they know."""
+    first, second = CALIBRATION_SCHEMAS
+    sent = document.sent
+    return second if sent is not None and (sent.spread is not None or sent.others_tokens is not None) else first
 
 
 def _scales(scales: Scales) -> dict[str, object]:

@@ -9,9 +9,9 @@ from time import time_ns
 
 from breakeven import streams
 from breakeven.calibration.calibrate import Calibrated, CalibrationRows, Driven, calibrated
-from breakeven.calibration.counted import DRAFTED, counts, rose, used_by_others
+from breakeven.calibration.counted import DRAFTED, counts, rose, tokens_of_others
 from breakeven.calibration.driven_rows import rows_of
-from breakeven.calibration.points import points_of
+from breakeven.calibration.points import MeasuredPoint, points_of
 from breakeven.calibration.verification import Verified, verified
 from breakeven.catalog import engine_title
 from breakeven.driving.grid import Bounds, Plan
@@ -58,8 +58,8 @@ def calibrated_on(found: RunningEngine, plan: Plan, *, progress: Progress | None
     after = counts(found.server, engine)
     if rose(DRAFTED, before, after):
         raise InputError("drive_speculative", server=found.address)
-    others = used_by_others(before, after, made)
-    return calibrated_by(made, found.deployment, found.address, _command(found, plan), told=(*found.warnings, *others))
+    others = tokens_of_others(before, after, made)
+    return calibrated_by(made, found.deployment, found.address, _command(found, plan), told=found.warnings, others=others)
 
 
 def salt() -> str:
@@ -112,22 +112,39 @@ def _bounds(bounds: Bounds) -> dict[str, str]:
     return {f"--{name.replace('_', '-')}": str(value) for name, value in given.items() if value != usual[name]}
 
 
-def calibrated_by(made: Tour, d: Deployment, server: str, command: Sequence[str], *, told: tuple[Message, ...] = ()) -> Calibrated:
-    """The calibration that a tour tells of the deployment it was driven on; refused where the engine failed or nothing was measured."""
+def calibrated_by(
+    made: Tour, d: Deployment, server: str, command: Sequence[str], *, told: tuple[Message, ...] = (), others: float | None = None
+) -> Calibrated:
+    """The calibration that a tour tells of the deployment it was driven on; refused where the engine failed or nothing was measured.
+
+    ``others`` are output tokens that the engine put out for others meanwhile.
+    """
     _check(made, server)
     if any(one.drafted_tokens for visited in made.visited for one in visited.driven.requests):
         raise InputError("drive_speculative", server=server)
-    told = (*told, *_version_untold(d))
+    told = (*told, *_used_by_others(made, others), *_version_untold(d))
     d = _as_told(d)
     rows = rows_of(made, d, server)
     if not any(run.deployment.workload.batch is not None for run in rows.runs):
         reason = rows.left_out[0].reason if rows.left_out else Message("driving.nothing_sent")
         raise InputError("drive_no_steps", server=server, requests=made.requests, reason=reason)
     found = calibrated(rows, shlex.join(command))
-    document = replace(found.document, own=(), sent=_sent(made, d, server))
     points, _ = points_of(made)
+    document = replace(found.document, own=(), sent=replace(_sent(made, d, server), spread=_spread(points), others_tokens=others))
     load = Driven(points=tuple(points), verification=_verification(document, d), notes=(*told, *_notes(made, rows)))
     return replace(found, document=document, driven=load)
+
+
+def _used_by_others(made: Tour, others: float | None) -> tuple[Message, ...]:
+    """That steps were wider than they are taken to be, where others used the engine."""
+    if others is None:
+        return ()
+    return (Message("driving.others", {"counted": made.output_tokens + others, "ours": made.output_tokens}),)
+
+
+def _spread(points: Sequence[MeasuredPoint]) -> float | None:
+    """Of the point whose rounds lay furthest apart; None where no point was measured twice."""
+    return max((point.spread for point in points if len(point.rounds) > 1), default=None)
 
 
 def _version_untold(d: Deployment) -> tuple[Message, ...]:

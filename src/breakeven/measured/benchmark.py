@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeGuard
 
-from breakeven.measured.step_forms import Reading
+from breakeven.measured.step_forms import StepReading
 from breakeven.messages import Message
 
 Fields = Mapping[str, Any]
@@ -60,7 +60,7 @@ class Outcome:
 
     where: str
     id: str
-    measured: Loop | Reading | None = None
+    measured: Loop | StepReading | None = None
     refused: Message | None = None
     notes: tuple[Message, ...] = ()
     """What was taken otherwise than it is written, and what a reader should know."""

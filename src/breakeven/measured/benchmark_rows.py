@@ -11,7 +11,7 @@ from breakeven.measured.impossible import impossible_run
 from breakeven.measured.row import NotUnderstood, Skipped
 from breakeven.measured.run import Run
 from breakeven.measured.step import Step
-from breakeven.measured.step_forms import Reading
+from breakeven.measured.step_forms import StepReading
 from breakeven.measured.steps import Stated, deployment_of, stepped
 from breakeven.measured.twins import doubted
 from breakeven.messages import Message
@@ -20,7 +20,7 @@ from breakeven.spec.workload import Workload
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rows:
+class BenchmarkRows:
     """Measurements of benchmarks, understood."""
 
     runs: tuple[Run, ...] = ()
@@ -30,7 +30,7 @@ class Rows:
     """Place and note, of the rows that were taken."""
 
 
-def rows_of(outcomes: Iterable[Outcome], stated: Stated) -> Rows:
+def rows_of(outcomes: Iterable[Outcome], stated: Stated) -> BenchmarkRows:
     """All outcomes as rows; what the user states stands before what a client guesses of the server."""
     runs, steps, skipped = list[Run](), list[Step](), list[Skipped]()
     notes = list[tuple[str, Message]]()
@@ -48,10 +48,10 @@ def rows_of(outcomes: Iterable[Outcome], stated: Stated) -> Rows:
         except NotUnderstood as error:
             skipped.append(Skipped(id=outcome.id, where=outcome.where, reason=error.message, fields={}))
     good, lost = _believed(runs)
-    return Rows(runs=tuple(good), steps=tuple(steps), skipped=(*skipped, *lost), notes=tuple(notes))
+    return BenchmarkRows(runs=tuple(good), steps=tuple(steps), skipped=(*skipped, *lost), notes=tuple(notes))
 
 
-def _check_named(measured: Loop | Reading, stated: Stated) -> None:
+def _check_named(measured: Loop | StepReading, stated: Stated) -> None:
     """Refuse what nobody names, with the option that does."""
     for option, told in (
         ("--model", stated.model or measured.model),
@@ -77,7 +77,7 @@ def _run(outcome: Outcome, loop: Loop, stated: Stated) -> Run:
     return Run(id=outcome.id, where=outcome.where, deployment=d, group=group, batch_of_runs=made, tpot_s=loop.tpot_s, ttft_s=loop.ttft_s)
 
 
-def _step(outcome: Outcome, read: Reading, stated: Stated) -> Step:
+def _step(outcome: Outcome, read: StepReading, stated: Stated) -> Step:
     told = replace(read, device=stated.device or read.device, engine=stated.engine or read.engine)
     return replace(stepped(told, outcome.where, outcome.id, stated), curve_context=outcome.curve_context)
 

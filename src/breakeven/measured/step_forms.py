@@ -16,7 +16,7 @@ STEP_METRIC = "chunk_step_time"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reading:
+class StepReading:
     """What a row says, before its names are looked up."""
 
     model: str
@@ -43,7 +43,7 @@ class Form:
 
     name: str
     needs: tuple[str, ...]
-    read: Callable[[Row], Reading]
+    read: Callable[[Row], StepReading]
 
 
 def text(row: Row, *names: str) -> str:
@@ -70,10 +70,10 @@ def whole(row: Row, *names: str) -> int:
     return round(number(row, *names)) if text(row, *names) else 1
 
 
-def _plain(row: Row) -> Reading:
+def _plain(row: Row) -> StepReading:
     """A table of one's own: width, context and time, and what it was measured on."""
     unit = next(name for name in TIMES if name in row.fields)
-    return Reading(
+    return StepReading(
         model=text(row, "model"),
         device=text(row, "hardware", "device"),
         engine=text(row, "engine"),
@@ -89,12 +89,12 @@ def _plain(row: Row) -> Reading:
     )
 
 
-def _splitwise(row: Row) -> Reading:
+def _splitwise(row: Row) -> StepReading:
     """Token times by batch and prompt, of an engine that the file does not name."""
     flag = text(row, "quality_flag")
     if flag not in ("", "ok"):
         raise NotUnderstood(Message("steps.flagged", {"flag": flag}))
-    return Reading(
+    return StepReading(
         model=text(row, "model"),
         device=text(row, "hardware"),
         engine=text(row, "engine"),
@@ -107,7 +107,7 @@ def _splitwise(row: Row) -> Reading:
     )
 
 
-def _rates(row: Row) -> Reading:
+def _rates(row: Row) -> StepReading:
     """Decode speeds of a static batch: a step is the batch over the rate."""
     metric, unit = text(row, "metric"), text(row, "unit")
     if not metric.startswith("decode") or unit not in ("tok/s", "tok/s/GPU"):
@@ -117,7 +117,7 @@ def _rates(row: Row) -> Reading:
     width, prompt = number(row, "batch"), text(row, "input_len")
     engine = text(row, "engine")
     split = engine.lower().startswith("llama.cpp")
-    return Reading(
+    return StepReading(
         model=text(row, "model"),
         device=text(row, "hardware"),
         engine=engine,
@@ -132,7 +132,7 @@ def _rates(row: Row) -> Reading:
     )
 
 
-def _engine_runs(row: Row) -> Reading:
+def _engine_runs(row: Row) -> StepReading:
     """Runs of an engine by number of streams; the time between chunks is a step only without speculation."""
     if text(row, "metric") != STEP_METRIC:
         raise NotUnderstood(Message("steps.no_step", {"metric": text(row, "metric"), "unit": text(row, "unit")}))
@@ -141,7 +141,7 @@ def _engine_runs(row: Row) -> Reading:
         raise NotUnderstood(Message("steps.speculates", {"setting": text(row, "setting")}))
     scale = 1e-3 if text(row, "unit") == "ms" else 1.0
     longest, shortest = (number(row, f"value_{end}") for end in ("max", "min"))
-    return Reading(
+    return StepReading(
         model=text(row, "model"),
         device=text(row, "hardware"),
         engine=text(row, "engine"),

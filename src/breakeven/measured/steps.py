@@ -15,7 +15,7 @@ from breakeven.measured.lines import Table
 from breakeven.measured.row import NotUnderstood, Row, Skipped
 from breakeven.measured.run import Run
 from breakeven.measured.step import Step
-from breakeven.measured.step_forms import Form, Reading, form_of
+from breakeven.measured.step_forms import Form, StepReading, form_of
 from breakeven.messages import Message
 from breakeven.origin.model_source import load_model
 from breakeven.origin.values import size
@@ -66,7 +66,7 @@ def step_of(row: Row, form: Form, stated: Stated) -> Step:
     return stepped(read, row.where, row.id, stated)
 
 
-def stepped(read: Reading, where: str, name: str, stated: Stated) -> Step:
+def stepped(read: StepReading, where: str, name: str, stated: Stated) -> Step:
     """What was read as a step on its deployment: refused where no such device can have done it."""
     d = deployment_of(read, stated)
     pinned = replace(d, workload=Workload(batch=read.width, context_tokens=read.context_tokens))

@@ -11,6 +11,7 @@ import numpy as np
 from breakeven.errors import InputError
 from breakeven.messages import Message
 from breakeven.origin.calibration_file import read_calibration
+from breakeven.origin.doubtful import doubts_of, told_of_doubts
 from breakeven.origin.expired import told_of, unexpired
 from breakeven.origin.layers import Given
 from breakeven.origin.values import word
@@ -35,7 +36,8 @@ def calibration_of(d: Deployment, given: Given | None, beside: Path | None) -> t
     left, old = unexpired(document, d), told_of(document, d, path.name)
     if _sources(document) and not (_sources(left) or left.parameters):
         return d, old
-    return replace(d, calibration=applied(left, d, path.name), provenance=provenance), (*old, *_told(left, d, path.name))
+    told = (*old, *_told(left, d, path.name), *told_of_doubts(left, path.name))
+    return replace(d, calibration=applied(left, d, path.name), provenance=provenance), told
 
 
 def applied(document: CalibrationFile, d: Deployment, name: str) -> Calibration:
@@ -50,7 +52,7 @@ def applied(document: CalibrationFile, d: Deployment, name: str) -> Calibration:
     measured = sum(len(curve.rows) for curve in curves if curve.model.name == d.model.name)
     deviations = document.residual.get(level(rows or measured), document.residual.get("none", {}))
     values |= {f"offset.{deviation}": value for deviation, value in deviations.items()}
-    basis = Basis(name=name, rows=document.made.rows, own_rows=rows or measured)
+    basis = Basis(name=name, rows=document.made.rows, own_rows=rows or measured, doubts=doubts_of(document))
     return Calibration(values=values, curves=curves, own=_own(document, d), basis=basis)
 
 

@@ -12,7 +12,7 @@ from breakeven.origin.deployment_file import read_deployment
 from breakeven.origin.parameter_names import is_parameter
 from breakeven.origin.values import count, number, positive, refuse_unknown, shown, switch, word
 from breakeven.spec.calibration_file import (
-    CALIBRATION_SCHEMA,
+    CALIBRATION_SCHEMAS,
     DEVIATIONS,
     LEVELS,
     CalibrationFile,
@@ -36,9 +36,9 @@ def read_calibration(path: Path) -> CalibrationFile:
 def parse_calibration(table: Mapping[str, Any], name: str) -> CalibrationFile:
     """A calibration from its table."""
     where = f"{name}: "
-    if table.get("schema") != CALIBRATION_SCHEMA:
+    if table.get("schema") not in CALIBRATION_SCHEMAS:
         given = shown(str(table.get("schema", "")))
-        raise InputError("calibration_schema", path=name, schema=CALIBRATION_SCHEMA, given=given)
+        raise InputError("calibration_schema", path=name, schema=", ".join(CALIBRATION_SCHEMAS), given=given)
     refuse_unknown(table, KEYS, where)
     return CalibrationFile(
         made=_made(_table(table, "made", where), f"{where}made."),
@@ -89,13 +89,13 @@ def _sent(table: Mapping[str, Any], where: str) -> Sent:
     words, counts, numbers = (
         ("server", "engine", "version"),
         ("points", "requests", "input_tokens", "output_tokens"),
-        ("seconds", "load_before", "load_after"),
+        ("seconds", "load_before", "load_after", "spread", "others_tokens"),
     )
     refuse_unknown(table, (*words, *counts, *numbers), where)
     server, engine, version = (str(table.get(name, "")) for name in words)
     points, requests, prompts, outputs = (_whole(table.get(name, 0), f"{where}{name}") for name in counts)
     seconds = _weight(table.get("seconds", 0.0), f"{where}seconds")
-    before, after = (_weight(table[name], f"{where}{name}") if name in table else None for name in numbers[1:])
+    before, after, spread, others = (_weight(table[name], f"{where}{name}") if name in table else None for name in numbers[1:])
     return Sent(
         server=server,
         engine=engine,
@@ -107,6 +107,8 @@ def _sent(table: Mapping[str, Any], where: str) -> Sent:
         seconds=seconds,
         load_before=before,
         load_after=after,
+        spread=spread,
+        others_tokens=others,
     )
 
 

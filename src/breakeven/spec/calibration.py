@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from breakeven.messages import Message
 from breakeven.spec.correction import Rows
 from breakeven.spec.engine import Engine
 from breakeven.spec.model import Model
@@ -35,6 +36,8 @@ class Basis:
     rows: int
     own_rows: int
     """Those of this very deployment: its model, device and engine."""
+    doubts: tuple[Message, ...] = ()
+    """What speaks against what was measured; nothing of a quiet measurement."""
 
 
 @dataclass(frozen=True, kw_only=True)

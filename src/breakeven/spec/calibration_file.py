@@ -1,4 +1,4 @@
-"""What a file of a calibration holds (schema ``breakeven.calibration/1``)."""
+"""What a file of a calibration holds (schema ``breakeven.calibration/1`` and ``/2``)."""
 
 from __future__ import annotations
 
@@ -9,11 +9,17 @@ from typing import Final
 from breakeven.spec.correction import Scales
 
 CALIBRATION_SCHEMA: Final = "breakeven.calibration/1"
+CALIBRATION_SCHEMAS: Final = (CALIBRATION_SCHEMA, "breakeven.calibration/2")
+"""By version. The second has what speaks against a load (``spread`` and ``others_tokens``), and is written where that was seen."""
 LEVELS = ("none", "few", "deployment")
 """What is known of a deployment: no row of its own, one to ten, more."""
 FEW = 10
 DEVIATIONS = ("tpot_between", "tpot_within", "ttft_between", "ttft_within")
 """Standard deviations of ln(measured/predicted): common to a deployment, and within it."""
+UNSTEADY = 1.15
+"""From this factor on rounds of one point, and rows about their fit, are said to lie apart: a quiet machine stays within it."""
+MOSTLY = 0.5
+"""Share of the numbers of a step that rows have to determine; a file with fewer says little beyond what is shipped."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,6 +111,10 @@ class Sent:
     load_before: float | None = None
     """Running processes of the machine that sent it, mean of a minute, before and after; None where the system does not tell."""
     load_after: float | None = None
+    spread: float | None = None
+    """Longest over shortest round of the point whose rounds lay furthest apart; None where none had several, and in older files."""
+    others_tokens: float | None = None
+    """Output tokens that the engine counted beyond those that came back: others used it."""
 
 
 @dataclass(frozen=True, kw_only=True)

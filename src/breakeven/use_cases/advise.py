@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from breakeven.advice import Advice, LeverAdvice
-from breakeven.advisor import advise_lever
+from breakeven.advisor import Question, advise_lever
 from breakeven.checklist import checklist
 from breakeven.draws import Draws
+from breakeven.evaluator import Point
 from breakeven.evaluator import evaluate as evaluate_point
 from breakeven.lattice import Choice, best
 from breakeven.messages import Message
@@ -41,14 +44,7 @@ def advise(
     point = evaluate_point(possible, question.draws)
     check(point, possible)
     books = ledgers(middle, possible)
-    found: dict[str, LeverAdvice] = {}
-    choices: list[Choice] = []
-    for name, lever in levers().items():
-        asked, here = (deployment, None) if name in refused else (possible, point)
-        advised, choice = advise_lever(lever, asked, question, here)
-        found[name] = advised
-        if choice is not None:
-            choices.append(choice)
+    found, choices = _advised(deployment, possible, refused, question, point)
     chosen = best(possible, choices, metric, threshold, Draws(min(draws, LATTICE_DRAWS), seed))
     middles = {name: value.metrics[metric].gain or 1.0 for name, value in found.items() if metric in value.metrics}
     return Advice(
@@ -67,3 +63,17 @@ def advise(
         draws=draws,
         seed=seed,
     )
+
+
+def _advised(
+    deployment: Deployment, possible: Deployment, refused: Collection[str], question: Question, point: Point
+) -> tuple[dict[str, LeverAdvice], list[Choice]]:
+    """Each lever's advice, and the settings that may go together; of one that cannot be there the deployment as it was given is asked."""
+    found: dict[str, LeverAdvice] = {}
+    choices: list[Choice] = []
+    for name, lever in levers().items():
+        asked, here = (deployment, None) if name in refused else (possible, point)
+        found[name], choice = advise_lever(lever, asked, question, here)
+        if choice is not None:
+            choices.append(choice)
+    return found, choices

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 FOR_S, EVERY_S = 60.0, 2.0
 UNTOLD = ("error.no_model", "error.no_hardware", "error.no_hardware_read", "error.no_arrivals")
 """What a description may leave out, since the engine may tell it."""
+OF_CALIBRATION = "warning.calibration_"
+"""How the keys of what is said of a calibration begin: the ledgers rest on it."""
 
 
 def observe(
@@ -126,9 +128,11 @@ def with_ledgers(evidence: Evidence, timeline: Timeline, targets: Sequence[Targe
     failed: InputError | None = None
     for flags in (deployed["flags"], pinned):
         try:
-            deployment, _ = load(**{**deployed, "flags": flags, "evidence": evidence})
+            deployment, told = load(**{**deployed, "flags": flags, "evidence": evidence})
         except InputError as error:
             failed = failed or error
         else:
-            return evidence_of(timeline, evidence.told, targets, deployment)
+            found = evidence_of(timeline, evidence.told, targets, deployment)
+            of_calibration = (said(one) for one in told if one.key.startswith(OF_CALIBRATION))
+            return replace(found, warnings=(*found.warnings, *of_calibration))
     return evidence if failed is None else replace(evidence, warnings=(*evidence.warnings, said(failed.message)))

@@ -8,7 +8,7 @@ from typing import Any
 
 from breakeven.errors import InputError
 from breakeven.measured.benchmark import PLAIN, Benchmark, Fields, Loop, Outcome, Record, refused
-from breakeven.measured.step_forms import Reading
+from breakeven.measured.step_forms import StepReading
 from breakeven.messages import Message
 from breakeven.origin.evidence_file import checked
 from breakeven.spec.evidence import EVIDENCE_SCHEMA, Evidence
@@ -100,7 +100,7 @@ def _row(record: Record, e: Evidence, place: str, batch: float, step_s: float, t
         return Outcome(where=where, id=where, measured=loop)
     if not context:
         return refused(record, "evidence_no_context")
-    step = Reading(
+    step = StepReading(
         **named,
         width=batch,
         context_tokens=context,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from breakeven.measured.benchmark import Benchmark, Fields, Outcome, Record, figure, refused
-from breakeven.measured.step_forms import Reading
+from breakeven.measured.step_forms import StepReading
 
 NAMES = {"pp": ("pp", "PP"), "tg": ("tg", "TG"), "pl": ("pl", "B"), "t_tg": ("t_tg", "T_TG s")}
 
@@ -23,7 +23,7 @@ def _outcome(record: Record) -> Outcome:
     prompt, output, streams, seconds = (figure(record.fields, *NAMES[name]) for name in ("pp", "tg", "pl", "t_tg"))
     if not output or not streams or not seconds or output < 1 or streams < 1 or seconds <= 0:
         return refused(record, "no_time")
-    step = Reading(
+    step = StepReading(
         model="",
         device="",
         engine="llama.cpp",

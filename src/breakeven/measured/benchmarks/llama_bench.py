@@ -11,7 +11,7 @@ from math import ceil
 
 from breakeven.measured.benchmark import Benchmark, Fields, Outcome, Record, at, figure, refused, word
 from breakeven.measured.ggml_names import file_name, weight_format, without_format
-from breakeven.measured.step_forms import Reading
+from breakeven.measured.step_forms import StepReading
 from breakeven.messages import Message
 
 NS = 1e-9
@@ -79,12 +79,12 @@ def _verified(record: Record, prompt: int, depth: int, seconds: float) -> Outcom
     return Outcome(where=record.where, id=record.where, measured=step, notes=(note,), curve_context=None if depth else NEXT_TO_NONE)
 
 
-def _step(f: Fields, *, width: float, context: float, step_s: float) -> Reading:
+def _step(f: Fields, *, width: float, context: float, step_s: float) -> StepReading:
     file = file_name(word(f, "model_filename"))
     named = word(f, "model_type", "model")
     on_gpu = word(f, "gpu_info") and (figure(f, "n_gpu_layers") or 0) != 0
     build = figure(f, "build_number")
-    return Reading(
+    return StepReading(
         model=without_format(file),
         device=word(f, "gpu_info") if on_gpu else word(f, "cpu_info"),
         engine="llama.cpp",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from breakeven.measured.benchmark import Benchmark, Fields, Outcome, Record, at, figure, is_number, refused, word
-from breakeven.measured.step_forms import Reading
+from breakeven.measured.step_forms import StepReading
 from breakeven.messages import Message
 
 ARGS = "benchmark.extra_info.args"
@@ -63,7 +63,7 @@ def _steps(group: Sequence[_Batch]) -> Iterable[Outcome]:
         if long.output == short.output or long.latency_s <= short.latency_s:
             yield refused(long.record, "latency_alone")
             continue
-        step = Reading(
+        step = StepReading(
             model=word(long.args, "model"),
             device="",
             engine="vllm",
