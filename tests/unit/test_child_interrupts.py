@@ -27,7 +27,7 @@ if __name__ != "__main__":
     os.kill(os.getpid(), signal.SIGINT)
 
 from breakeven import cli
-from breakeven.simulation import processes
+from breakeven import processes
 from work import whose
 
 if sys.argv[1] == "fork":

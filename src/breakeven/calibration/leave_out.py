@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from breakeven import processes
 from breakeven.calibration.evidence import Values, of_runs, stacked, times
 from breakeven.calibration.fit import Fit, fit
 from breakeven.calibration.lever_parameters import QUANTITIES, entry
 from breakeven.calibration.parameters import Parameter, neutral
 from breakeven.kernels import SIXTEEN_BIT, weight_names
 from breakeven.measured.run import Run
-from breakeven.simulation import processes
 from breakeven.stats import Array
 
 Job = tuple[Sequence[Run], Sequence[Run], Values, tuple[Parameter, ...], Values, bool]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from breakeven.errors import InputError
 from breakeven.lever import Sigma
 from breakeven.messages import Message
-from breakeven.simulation.processes import each
+from breakeven.processes import each
 from breakeven.simulation.result import Combination, Gained, Lattice, LeverGain, Paired, Summary
 from breakeven.simulation.run import Ran, Scene, check, compared, run
 from breakeven.spec.deployment import Deployment

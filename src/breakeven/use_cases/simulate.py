@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from breakeven import switching, traces
+from breakeven import processes, switching, traces
 from breakeven.draws import Draws
 from breakeven.errors import InputError
 from breakeven.messages import Message
-from breakeven.simulation import combinations, offered, processes, run
+from breakeven.simulation import combinations, offered, run
 from breakeven.simulation.combinations import Plan, Progress
 from breakeven.simulation.result import Simulation
 from breakeven.spec.check import check_deployment
