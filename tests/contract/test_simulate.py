@@ -17,10 +17,10 @@ import jsonschema
 import pytest
 from own_process import whose
 
-from breakeven import cli, streams, traces
+from breakeven import cli, processes, streams, traces
 from breakeven.document import json_schema
 from breakeven.reading import Reading, columns_of
-from breakeven.simulation import combinations, processes
+from breakeven.simulation import combinations
 from breakeven.simulation.offered import _priorities
 
 SAMPLE = "examples/llama-70b-chat.yaml"
