@@ -46,6 +46,8 @@ POOL_ONLY = (*WITHOUT_EFFECT, "name", "block_size", "gpu_memory_utilization", "k
 """Settings that move no time of a step."""
 FROM_ARRIVAL = "ttft_from_arrival"
 """The sense of a TTFT that is the model's: from the arrival at the engine, its queue within, a router's before it not."""
+NETWORK = ("layers", "hidden", "vocabulary", "attention", "states", "experts", "parameters", "tied", "dtype", "stored")
+"""Of two models that are alike in these every step takes the same time, whatever they are called."""
 DRAFTING = ("vllm", "sglang", "llamacpp", "trtllm")
 """Engines whose counters show whether they draft."""
 
@@ -61,6 +63,8 @@ def with_observed(d: Deployment, evidence: Evidence | None) -> tuple[Deployment,
     tpot, told = point.tpot_s, _counted(d, evidence)
     if differs:
         told += (Message("warning.evidence_differs", {"settings": ", ".join(differs)}),)
+    if "engine.speculative" in differs and d.engine.speculative is None:
+        told += (Message("warning.evidence_drafts"),)
     # Of a deployment that does not fit there is no time to be corrected: the model or the device is not the one that ran.
     if tpot is None or seen is None or point.model_tpot_s is None or differs or d.disaggregation is not None:
         return replace(d, observed=point), told
@@ -252,12 +256,13 @@ def _drafts_otherwise(d: Deployment, evidence: Evidence) -> bool:
 
 
 def _other_model(name: str, d: Deployment) -> bool:
-    """Whether what the engine calls its model is known, and is another; an alias of its own may be any."""
+    """Whether what the engine calls its model is known, and is another; an alias of its own may be any, and a path any name."""
     try:
         found = load_told(name)
     except InputError:
         return False
-    return found.name != d.model.name and not set(found.hf_ids) & set(d.model.hf_ids)
+    same_name = found.name == d.model.name or bool(set(found.hf_ids) & set(d.model.hf_ids))
+    return not same_name and any(getattr(found, part) != getattr(d.model, part) for part in NETWORK)
 
 
 def _counted(d: Deployment, evidence: Evidence) -> tuple[Message, ...]:

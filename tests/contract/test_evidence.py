@@ -219,7 +219,17 @@ class TestItsLayer:
     def test_drafts_without_a_method_are_no_measurement_of_an_engine_that_does_not_draft(self) -> None:
         d, warnings = be.load(evidence=observation(acceptance_cumulative=(0.6, 0.4)))
         assert d.observed is not None and d.observed.differs == ("engine.speculative",) and not d.observed.corrects
-        assert "warning.evidence_differs" in keys(warnings)
+        assert keys(warnings)[-2:] == ["warning.evidence_differs", "warning.evidence_drafts"]
+
+    @pytest.mark.parametrize(("layers", "differs"), [(32, ()), (28, ("model",))])
+    def test_a_model_by_its_path_is_the_one_whose_network_it_has(self, layers: int, differs: tuple[str, ...], tmp_path: Path) -> None:
+        """A server started with a path calls its model by it, and who asks calls it by its name."""
+        config = {"model_type": "llama", "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": layers}
+        config |= {"num_attention_heads": 32, "num_key_value_heads": 8, "vocab_size": 128256, "tie_word_embeddings": False}
+        (tmp_path / "config.json").write_text(json.dumps({**config, "torch_dtype": "bfloat16", "max_position_embeddings": 131072}))
+        told = replace(TOLD, model=str(tmp_path))
+        d, _ = be.load(evidence=observation(told), flags={"model": "llama-3.1-8b"})
+        assert d.observed is not None and (d.observed.differs, d.observed.corrects) == (differs, not differs)
 
     def test_windows_that_vary_become_the_load_over_time(self) -> None:
         windows = Windowed(window_s=60.0, requests=(40.0, 400.0) * 6, output_tokens=(1.0,) * 12)
