@@ -202,15 +202,6 @@ def test_values_of_candidates_are_columns() -> None:
     assert values_of(parameters, np.log([[2.0, 3.0]]))["x"] == pytest.approx([2.0, 3.0])
 
 
-@pytest.fixture
-def in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Groups are left out one after the other, in this process."""
-    from concurrent.futures import ThreadPoolExecutor
-
-    monkeypatch.setattr(leaving, "ProcessPoolExecutor", ThreadPoolExecutor)
-
-
-@pytest.mark.usefixtures("in_turn")
 def test_a_held_group_cannot_reach_its_own_prediction(runs, found) -> None:
     held = runs[0].group
     longer = [replace(run, tpot_s=run.tpot_s * 10, ttft_s=(run.ttft_s or 0.0) * 10) if run.group == held else run for run in runs]
@@ -223,7 +214,6 @@ def test_a_held_group_cannot_reach_its_own_prediction(runs, found) -> None:
     assert all(dict(before.values[group]) != dict(after.values[group]) for group in others)
 
 
-@pytest.mark.usefixtures("in_turn")
 def test_where_the_search_starts_hardly_shows_in_what_is_left_out(runs, found) -> None:
     """A left-out fit starts from the fit of all, in which the held group was: its predictions are those of a start at the centres."""
     from_all = leave_groups_out(runs, found, jobs=1)
@@ -232,7 +222,6 @@ def test_where_the_search_starts_hardly_shows_in_what_is_left_out(runs, found) -
     np.testing.assert_allclose(from_all.tpot, from_centres.tpot, atol=5e-3)
 
 
-@pytest.mark.usefixtures("in_turn")
 def test_groups_may_be_told_by_anything_and_each_is_predicted_by_the_others(runs, found) -> None:
     left = leave_groups_out(runs, found, jobs=1, group_of=lambda run: run.deployment.engine.name)
     assert set(left.values) == {"vllm", "sglang", "trtllm"}
