@@ -200,7 +200,10 @@ class TestOnAServer:
         assert [curve.version for curve in read.curves] == ["b6100"]
 
     @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device here that is always full")
-    def test_what_cannot_be_kept_is_shown_all_the_same(self, capsys: pytest.CaptureFixture[str], stub: Stub, folder: Path) -> None:
+    def test_what_cannot_be_kept_is_shown_all_the_same(
+        self, capsys: pytest.CaptureFixture[str], stub: Stub, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("tempfile.tempdir", str(folder))
         grid = ("--concurrency-grid", "1,2", "--context-grid", "64", "--requests", "2", "--out", "/dev/full")
         code, out, err = ran(capsys, stub, folder, "--allow-load", *grid)
         assert code == 2 and "Load sent to" in out and "cannot be written" in err

@@ -139,7 +139,10 @@ def test_what_would_be_lost_at_the_end_is_refused_at_the_beginning(
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device here that is always full")
-def test_what_cannot_be_kept_is_shown_all_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_cannot_be_kept_is_shown_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     with serving({"/metrics": Counting()}) as server:
         assert cli.run(["observe", f"{server.url}/metrics", "--for", "200ms", "--every", "100ms", "--out", "/dev/full"]) == 2
     shown = capsys.readouterr()
