@@ -5,12 +5,16 @@ from __future__ import annotations
 import os
 import stat
 import threading
+from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
 from breakeven.errors import InputError
 from breakeven.streams import try_file, write_file
+
+NOBODY = 65534
 
 
 def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
@@ -61,12 +65,28 @@ def test_a_place_where_nothing_can_be_written_is_refused_when_it_is_tried(tmp_pa
     assert "cannot be written" in str(refused.value) and [each.name for each in tmp_path.iterdir()] == ["kept"]
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="nothing is forbidden to root")
-def test_what_the_user_may_not_write_is_refused_when_it_is_tried(tmp_path: Path) -> None:
-    kept, folder = tmp_path / "kept", tmp_path / "folder"
+@pytest.fixture
+def anybodys() -> Iterator[Path]:
+    """A folder of a user to whom something is forbidden: of another one where this is root."""
+    root = hasattr(os, "geteuid") and os.geteuid() == 0
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        if root:
+            os.chown(folder, NOBODY, NOBODY)
+            os.seteuid(NOBODY)
+        try:
+            yield folder
+        finally:
+            if root:
+                os.seteuid(0)
+
+
+def test_what_the_user_may_not_write_is_refused_when_it_is_tried(anybodys: Path) -> None:
+    kept, folder = anybodys / "kept", anybodys / "folder"
     kept.write_text("old", encoding="utf-8")
     kept.chmod(0o400)
     folder.mkdir(mode=0o500)
+    try_file(anybodys / "new")
     for path in (kept, folder / "new"):
         with pytest.raises(InputError):
             try_file(path)
