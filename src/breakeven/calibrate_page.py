@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import exp, expm1
 from pathlib import PurePath
 
 from rich.console import RenderableType
@@ -21,6 +22,8 @@ TIMES, FACTORS = "_s", "scale."
 REASONS = 12
 GROUPS_SHOWN = 12
 WIDTH = 84
+IN_TIMES = 10.0
+"""From this ratio on an error is told as times: per cent of four figures are read by nobody."""
 
 
 def blocks(document: CalibrateDocument, verbose: bool) -> Iterator[RenderableType]:
@@ -82,20 +85,30 @@ def _residuals(document: CalibrateDocument, verbose: bool) -> Iterator[Renderabl
     yield _line([say(f"calibrate.head_{name}", language) for name in ("group", "of", "rows", "median", "bias", "worst")], GROUPS, DIM)
     shown = document.residuals if verbose else document.residuals[:GROUPS_SHOWN]
     for one in shown:
-        errors = (say("calibrate.error", language, error=error) for error in (one.bias, one.worst))
-        middle = say("calibrate.absolute", language, error=one.median_absolute)
+        errors = (error_text(error, language) for error in (one.bias, one.worst))
+        middle = error_text(one.median_absolute, language, "absolute")
         yield _line([one.group, _named(one.quantity, language), f"{one.rows}", middle, *errors], GROUPS)
     if len(document.residuals) > len(shown):
         yield indented(glued(say("calibrate.more_groups", language, count=len(document.residuals) - len(shown)), style=DIM))
     yield glued("")
     yield _title("worst_rows", language)
     for row in document.worst:
-        error = say("calibrate.error", language, error=row.log_error)
+        error = error_text(row.log_error, language)
         times = (_quantity_text(row.quantity, row.measured), _quantity_text(row.quantity, row.predicted))
         place = PurePath(row.where).name
         name = place if row.id in (row.where, place) else f"{row.id} ({place})"
         yield _line([name, _named(row.quantity, language), *times, error], ROWS)
     yield glued("")
+
+
+def error_text(log_error: float, language: str, key: str = "error") -> str:
+    """ln(measured/predicted) as it is read: measured over predicted, less 1; where that is many times, the ratio.
+
+    >>> error_text(-1.591, "en"), error_text(0.0953, "en"), error_text(0.0953, "en", "absolute"), error_text(3.0, "en")
+    ('-79.6%', '+10.0%', '10.0%', '×20.1')
+    """
+    ratio = exp(min(log_error, 700.0))
+    return f"×{significant(ratio, 3)}" if ratio >= IN_TIMES else say(f"calibrate.{key}", language, error=expm1(log_error))
 
 
 def _quantity_text(quantity: str, value: float) -> str:

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from breakeven.advice import BatchOverTime, Best, Interval, OperatingPoint, PrefillPool
+from breakeven import device_limit
+from breakeven.advice import BatchOverTime, Best, Interval, Ledgers, OperatingPoint, PrefillPool
 from breakeven.catalog import engine_title
 from breakeven.efficiencies import is_eager, level, shipped_rows
 from breakeven.evaluator import Point
@@ -142,6 +143,15 @@ def _ttft_interval(p: Point) -> Interval:
     low = found.median / OPEN_TTFT_FACTOR if found.low is None else min(found.low, found.median / OPEN_TTFT_FACTOR)
     high = None if found.high is None else max(found.high, found.median * OPEN_TTFT_FACTOR)
     return Interval(median=found.median, low=low, high=high)
+
+
+def impossible(d: Deployment, books: Ledgers) -> tuple[Message, ...]:
+    """Shares of the device that no device has, as they were measured and as the ledgers have them of the measured times."""
+    if d.observed is None:
+        return ()
+    shares: list[tuple[str, float | None]] = [("MBU", d.observed.mbu)]
+    shares += [("MBU", books.bandwidth.mbu), ("MFU", books.compute.mfu)] if d.observed.corrects else []
+    return device_limit.impossible(d.hardware.device.name, shares)
 
 
 def warnings(d: Deployment, p: Point) -> tuple[Message, ...]:

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
 import pytest
 
-from breakeven import api, document
+from breakeven import api, calibrate_report, document
+from breakeven.calibration.fitted import Residual
 from breakeven.cli import main
 from breakeven.errors import InputError
-from breakeven.messages import text
+from breakeven.messages import LANGUAGES, text
 from breakeven.origin.calibration_file import read_calibration
+from breakeven.renderers import terminal
 
 COLUMNS = ("model", "hardware", "engine", "version", "width", "context_tokens", "step_ms")
 SAID = ("llama-3.1-8b", "h100-sxm", "vllm", "0.11")
@@ -50,6 +54,21 @@ def test_the_page_tells_numbers_residuals_and_what_to_measure(sample, capsys) ->
     assert (code, err) == (0, "")
     for part in ("14 rows of 1 groups; 2 rows left out", "step.layer_s", "What is left over", "Rows furthest off", "vllm bench serve"):
         assert part in out
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_an_error_on_the_page_is_measured_over_predicted_less_1(sample, language) -> None:
+    found = api.calibrate(sample)
+    far = (
+        Residual(id="slow", where="a", group="slow", quantity="ttft", measured=3.26, predicted=16.0),
+        Residual(id="fast", where="b", group="fast", quantity="ttft", measured=160.0, predicted=3.2),
+    )
+    document = calibrate_report.compose(replace(found, fit=replace(found.fit, residuals=far)), language)
+    page = terminal.render(document)
+    assert page.count("-79.6%") == 3, "bias and worst of its group, and its row"
+    assert "390.8%" in page and "×50" in page, "the larger over the smaller, and many times as times"
+    assert not [one for one in re.findall(r"-(\d+\.\d)%", page) if float(one) > 100.0]
+    assert {one.group: round(one.worst, 3) for one in document.residuals} == {"slow": -1.591, "fast": 3.912}, "JSON keeps ln"
 
 
 def test_rows_that_cannot_be_are_named_counted_and_left_out(sample, capsys, tmp_path) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from breakeven import registry
+from breakeven import device_limit, registry
 from breakeven.adapter import Adapter
 from breakeven.messages import Message, text
 from breakeven.observation import balance, batches, drafting, edges, hits, little
@@ -21,6 +21,8 @@ LONG = 4.0
 """Waiting requests from which a queue is worth a word."""
 GROWN = 0.75
 """Share of the queue in the last quarter that was not there in the first one, from which it is said to grow."""
+SHARES = {"mbu": "MBU", "mfu": "MFU", "mfu_with_prompts": "MFU"}
+"""Figures that are shares of what a device can do, and their measures."""
 
 
 def said(message: Message) -> Said:
@@ -99,6 +101,14 @@ def _blurred(q: Quantities) -> list[Said]:
     steps = q.moved("steps") or 0.0
     values: dict[str, str | float | int] = {"metric": q.metrics("busy_per_step")[0], "all": q.total("steps") or 0.0, "steps": steps}
     return [Said(key="observed.warn_digits", values=values)]
+
+
+def impossible(found: Mapping[str, Figure], deployment: Deployment | None) -> tuple[Said, ...]:
+    """Shares of the device that no device has."""
+    if deployment is None:
+        return ()
+    shares = [(title, found[name].value) for name, title in SHARES.items() if name in found]
+    return tuple(map(said, device_limit.impossible(deployment.hardware.device.name, shares)))
 
 
 def missing(q: Quantities, found: Mapping[str, Figure], pool: float | None, deployment: Deployment | None) -> tuple[Said, ...]:

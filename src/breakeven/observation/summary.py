@@ -55,7 +55,13 @@ def summarised(
         latencies=distributions.latencies(q),
         windows=periods.windows(q),
         checks=checks,
-        warnings=(*map(cautions.said, timeline.notes), *extra, *cautions.warnings(q, estimators), *contradictions),
+        warnings=(
+            *map(cautions.said, timeline.notes),
+            *extra,
+            *cautions.warnings(q, estimators),
+            *contradictions,
+            *cautions.impossible(found, deployment),
+        ),
         missing=cautions.missing(q, found, pool, deployment),
     )
 

@@ -15,7 +15,7 @@ from breakeven.messages import Message
 from breakeven.rules import rules
 from breakeven.spec.check import check_deployment
 from breakeven.spec.deployment import Deployment
-from breakeven.standing import how_sure, operating_point, overload
+from breakeven.standing import how_sure, impossible, operating_point, overload
 from breakeven.standing import warnings as warnings_of
 from breakeven.statement import check, ledgers
 from breakeven.use_cases.arguments import DRAWS, THRESHOLD, checked_seed
@@ -58,7 +58,7 @@ def advise(
         best=chosen,
         checklist=checklist(deployment, books.bandwidth.kv_share),
         rules=rules(middle, possible, middles),
-        warnings=(*warnings, *refused.values(), *warnings_of(possible, middle), *overload(chosen, middle)),
+        warnings=(*warnings, *impossible(possible, books), *refused.values(), *warnings_of(possible, middle), *overload(chosen, middle)),
         how_sure=how_sure(deployment),
         draws=draws,
         seed=seed,
