@@ -101,7 +101,8 @@ class TestVllm:
                 raise InputError("endpoint_not_found", target=path, status=404)
             return Answer(status=200, content_type="", body=b'{"version": "1.8.4", "modelInfo": [{"modelUrl": "meta/llama"}]}')
 
-        pages, silent = told.ask(Endpoint(url="http://nim"), "vllm", get)
+        answers = told.ask(Endpoint(url="http://nim"), "vllm", get)
+        pages, silent = answers.pages, answers.silent
         assert asked.count("/v1/metadata") == 1 and {"/version", "/v1/models"} <= set(silent)
         assert told_by("vllm", pages).model == "meta/llama"
 
@@ -185,7 +186,8 @@ def test_tensorrt_llm_tells_by_labels() -> None:
 @pytest.mark.parametrize("engine", ["vllm", "sglang", "llamacpp", "tgi", "trtllm", "dynamo"])
 @pytest.mark.parametrize("body", [b"", b"<html>", b"null", b"[[[[]]]]", b'{"data": 7, "version": [1]}', b"[" * 90_000])
 def test_whatever_comes_back_nothing_is_made_of_what_is_none(engine: str, body: bytes) -> None:
-    pages, silent = told.ask(Endpoint(url="http://x"), engine, lambda server, path: Answer(status=200, content_type="", body=body))
+    answers = told.ask(Endpoint(url="http://x"), engine, lambda server, path: Answer(status=200, content_type="", body=body))
+    pages, silent = answers.pages, answers.silent
     found = told.told_of(engine, pages, (), Found(), silent)
     assert (found.model, found.version, found.settings, found.kv_tokens, found.speculative) == ("", "", {}, None, {})
 
@@ -194,5 +196,6 @@ def test_a_server_that_does_not_answer_is_silent_and_that_is_listed() -> None:
     def get(server: Endpoint, path: str) -> Answer:
         raise UnreachableError("endpoint_timeout", target="http://x", seconds=5.0)
 
-    pages, silent = told.ask(Endpoint(url="http://x"), "sglang", get)
+    answers = told.ask(Endpoint(url="http://x"), "sglang", get)
+    pages, silent = answers.pages, answers.silent
     assert pages == {} and {said.key for said in silent.values()} == {"error.endpoint_timeout"} and len(silent) == 3

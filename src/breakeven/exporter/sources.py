@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from breakeven import api
 from breakeven.advice import Advice
 from breakeven.exporter.loop import Loop
-from breakeven.observation import window
+from breakeven.observation import opening, window
 from breakeven.observation.scrape import Missed, Read
 from breakeven.spec.evidence import Evidence
 from breakeven.use_cases import observe as observing
@@ -32,10 +32,11 @@ def of_engines(targets: Sequence[Target], deployed: Deployed | None, *, for_s: f
         def read(one: Read | Missed, record: Record) -> None:
             heard(one.source, one.at_s if isinstance(one, Read) else None)
 
-        timeline = window.observe(targets, for_s=for_s, every_s=every_s, heard=read)
+        opened = opening.Opening(targets, read)
+        timeline = window.observe(targets, for_s=for_s, every_s=every_s, heard=opened.heard)
         if any(note.key in (window.INTERRUPTED, window.TERMINATED) for note in timeline.notes):
             raise KeyboardInterrupt
-        evidence = observing.evidence_of(timeline, observing.told_of(targets, timeline), targets)
+        evidence = observing.evidence_of(timeline, observing.told_of(targets, timeline, opened), targets)
         return evidence if deployed is None else observing.with_ledgers(evidence, timeline, targets, deployed)
 
     return Loop(targets=tuple(one.source for one in targets), observe=observe, advise=_adviser(deployed))

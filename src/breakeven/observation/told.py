@@ -1,15 +1,16 @@
-"""What a running engine tells of itself at its endpoints and in the labels of its metrics, asked once each; nothing asked twice."""
+"""What a running engine tells of itself at its endpoints and in the labels of its metrics; what was answered is not asked again."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
 import msgspec
 
 from breakeven import catalog, endpoint, registry
 from breakeven.endpoint import Answer, Endpoint
-from breakeven.errors import BreakevenError, UnknownNameError
+from breakeven.errors import BreakevenError, UnknownNameError, UnreachableError
 from breakeven.observation.cautions import said
 from breakeven.observation.devices import Found, of_labels, read_devices
 from breakeven.observation.occupied import occupied
@@ -26,14 +27,53 @@ Get = Callable[[Endpoint, str], Answer]
 JSON = "application/json"
 
 
-def tell(server: Endpoint, timeline: Timeline, *, get: Get | None = None) -> Told:
-    """Ask the server that was named, and the machine's own tools where the server runs on it."""
-    pages, silent = ask(server, timeline.engine, get or _get)
+@dataclass(frozen=True, kw_only=True)
+class Answers:
+    """What came of asking a server."""
+
+    pages: Mapping[str, object] = field(default_factory=dict)
+    """The JSON of each path that answered."""
+    silent: Mapping[str, Said] = field(default_factory=dict)
+    """Why the others did not."""
+    unreached: frozenset[str] = frozenset()
+    """Of those, the ones that the server had no time for: it may have at another moment."""
+    devices: Found | None = None
+    """What the machine's own tools list, where the server runs on it."""
+
+    def settled(self) -> frozenset[str]:
+        """The paths of which it is known what they tell."""
+        return frozenset({*self.pages, *self.silent} - self.unreached)
+
+    def then(self, later: Answers) -> Answers:
+        """With what was answered later in its place; an earlier answer stands where there is no later one."""
+        pages = {**self.pages, **later.pages}
+        silent = {path: why for path, why in {**self.silent, **later.silent}.items() if path not in pages}
+        return Answers(pages=pages, silent=silent, devices=self.devices or later.devices)
+
+
+def tell(server: Endpoint, timeline: Timeline, *, get: Get | None = None, earlier: Answers | None = None, anew: bool = True) -> Told:
+    """Ask the server that was named, and the machine's own tools where the server runs on it.
+
+    What it answered ``earlier`` stands; it is asked for it again only ``anew``.
+    """
+    known = Answers() if earlier is None else earlier
+    answers = known.then(ask(server, timeline.engine, get or _get, frozenset() if anew else known.settled()))
     devices = of_labels(labels_of(timeline, DEVICES))
-    found = told_of(timeline.engine, pages, labels_of(timeline), devices, silent)
-    if found.device or devices.name or urlsplit(endpoint.address(server.url)).hostname not in HERE:
+    found = told_of(timeline.engine, answers.pages, labels_of(timeline), devices, answers.silent)
+    if found.device or devices.name or not _is_here(server):
         return found
-    return told_of(timeline.engine, pages, labels_of(timeline), occupied(read_devices(), found), silent)
+    here = read_devices() if answers.devices is None else answers.devices
+    return told_of(timeline.engine, answers.pages, labels_of(timeline), occupied(here, found), answers.silent)
+
+
+def answers_of(server: Endpoint, engine: str) -> Answers:
+    """All that a server answers now, with what this machine's devices hold meanwhile."""
+    found = ask(server, engine, _get)
+    return replace(found, devices=read_devices()) if _is_here(server) else found
+
+
+def _is_here(server: Endpoint) -> bool:
+    return urlsplit(endpoint.address(server.url)).hostname in HERE
 
 
 def told_in(timeline: Timeline) -> Told:
@@ -41,25 +81,27 @@ def told_in(timeline: Timeline) -> Told:
     return told_of(timeline.engine, {}, labels_of(timeline), of_labels(labels_of(timeline, DEVICES)), {})
 
 
-def ask(server: Endpoint, engine: str, get: Get) -> tuple[dict[str, object], dict[str, Said]]:
-    """One request for each path of the engine: the JSON of those that answered, and why the others did not."""
+def ask(server: Endpoint, engine: str, get: Get, settled: frozenset[str] = frozenset()) -> Answers:
+    """One request for each path of the engine but the settled ones."""
     pages: dict[str, object] = {}
     silent: dict[str, Said] = {}
+    unreached: set[str] = set()
     if engine not in registry.names("observation/tellings"):
-        return pages, silent
+        return Answers()
     reader = registry.module("observation.tellings", engine)
-    paths = list(reader.PATHS)
+    paths = [path for path in reader.PATHS if path not in settled]
     otherwise: Mapping[str, tuple[str, ...]] = getattr(reader, "OTHERWISE", {})
     for path in paths:
         try:
             pages[path] = msgspec.json.decode(get(server, path).body)
         except BreakevenError as error:
             silent[path] = said(error.message)
+            unreached |= {path} if isinstance(error, UnreachableError) else set()
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             silent[path] = Said(key="observe.told_no_json")
         if path in silent:
-            paths += otherwise.get(path, ())
-    return pages, silent
+            paths += (further for further in otherwise.get(path, ()) if further not in settled)
+    return Answers(pages=pages, silent=silent, unreached=frozenset(unreached))
 
 
 def _get(server: Endpoint, path: str) -> Answer:

@@ -10,6 +10,7 @@ from breakeven.errors import InputError
 
 if TYPE_CHECKING:
     from breakeven.observation.history import HistoryQuery
+    from breakeven.observation.opening import Opening
     from breakeven.observation.scrape import Target
     from breakeven.observation.timeline import Timeline
     from breakeven.observation.window import Heard
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 FOR_S, EVERY_S = 60.0, 2.0
 UNTOLD = ("error.no_model", "error.no_hardware", "error.no_hardware_read", "error.no_arrivals")
 """What a description may leave out, since the engine may tell it."""
+RESTARTED = ("observe.note_restart", "observe.note_restart_unseen", "observe.note_restarts")
+"""What is noted of a server that may be another since it was asked."""
 OF_CALIBRATION = "warning.calibration_"
 """How the keys of what is said of a calibration begin: the ledgers rest on it."""
 
@@ -38,11 +41,12 @@ def observe(
 
     With the deployment that they are, its ledgers say how far they use their devices. ``heard`` is called after each reading.
     """
-    from breakeven.observation import window
+    from breakeven.observation import opening, window
 
     targets = targets_of(urls, headers=headers, engine=engine, model_name=model_name)
-    timeline = window.observe(targets, for_s=for_s, every_s=every_s, heard=heard)
-    return evidence_of(timeline, told_of(targets, timeline), targets, deployment)
+    opened = opening.Opening(targets, heard)
+    timeline = window.observe(targets, for_s=for_s, every_s=every_s, heard=opened.heard)
+    return evidence_of(timeline, told_of(targets, timeline, opened), targets, deployment)
 
 
 def targets_of(
@@ -57,13 +61,13 @@ def targets_of(
     return scrape.targets(given, headers, engine=engine, model=model_name)
 
 
-def told_of(targets: Sequence[Target], timeline: Timeline) -> Told:
-    """What the first server that answered with an engine's metrics tells of itself beside them."""
+def told_of(targets: Sequence[Target], timeline: Timeline, opened: Opening) -> Told:
+    """What the first server that answered with an engine's metrics tells of itself beside them; asked again where it began anew."""
     from breakeven.observation import told
 
-    of_engine = {one.source for one in timeline.series if not one.quantity.startswith("device_")}
-    first = next((one for one in targets if one.source in of_engine), targets[0])
-    return told.tell(first.places[0], timeline)
+    target = opened.target or targets[0]
+    anew = any(note.key in RESTARTED and note.values.get("target") == target.source for note in timeline.notes)
+    return told.tell(target.places[0], timeline, earlier=opened.answers(), anew=anew)
 
 
 def history(url: str, asked: HistoryQuery, *, headers: Mapping[str, str] | None = None) -> tuple[Timeline, str]:

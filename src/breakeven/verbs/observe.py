@@ -80,11 +80,12 @@ def observe(
     for_s, every_s = schedule(for_ or (WATCHED_FOR if watch else FOR), every)
     targets = observing.targets_of(addresses, headers=sent, engine=flags.get("engine"), model_name=model_name)
     known = observing.described(described) if _is_described(described) else None
-    from breakeven.observation import window
+    from breakeven.observation import opening, window
 
     with _seen(ctx, targets, known, (for_s, every_s), watch) as seen:
-        timeline = window.observe(targets, for_s=for_s, every_s=every_s, heard=seen.heard)
-    evidence = observing.evidence_of(timeline, observing.told_of(targets, timeline), targets)
+        opened = opening.Opening(targets, seen.heard)
+        timeline = window.observe(targets, for_s=for_s, every_s=every_s, heard=opened.heard)
+    evidence = observing.evidence_of(timeline, observing.told_of(targets, timeline, opened), targets)
     again = {"--every": None if every == EVERY else every, "--header": header, "--model-name": model_name}
     _tell(ctx, evidence, timeline, targets, described, again, path, as_json, verbose)
 
