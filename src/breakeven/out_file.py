@@ -35,7 +35,8 @@ def keep(path: Path | None, words: str, show: Callable[[Path | None], None], *, 
     """Write a file, if one was asked for, and show what was found with where it was written.
 
     Where it cannot be written, all is shown as if none had been asked for, and the file is kept elsewhere, under a name of this ``suffix``
-    which the error says; where no place is left it goes ``on_stdout`` after the rest, if that can hold it.
+    which the error says, even where nothing can be shown either; where no place is left it goes ``on_stdout`` after the rest, if that can
+    hold it.
     """
     failed: InputError | None = None
     if path is not None:
@@ -43,11 +44,13 @@ def keep(path: Path | None, words: str, show: Callable[[Path | None], None], *, 
             streams.write_file(path, words)
         except InputError as error:
             failed, path = _elsewhere(error, words, suffix), None
-    show(path)
     if failed is None:
+        show(path)
         return
-    if on_stdout and "kept" not in failed.message.values:
-        streams.write_out(words)
+    with streams.unread_or_full():
+        show(path)
+        if on_stdout and "kept" not in failed.message.values:
+            streams.write_out(words)
     raise failed
 
 

@@ -138,22 +138,42 @@ def _unfinished(path: Path) -> Path:
     return path.with_name(f".{path.name}.{os.getpid()}")
 
 
+def _behind(path: Path) -> Path:
+    """The file that a link leads to, there or not yet: what is written goes there, and the link stays one."""
+    if not path.is_symlink():
+        return path
+    found = Path(os.path.realpath(path))
+    if found.is_symlink():
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+    return found
+
+
 def _is_device(path: Path) -> bool:
     """Whether a place is no file: it is written to as it is, and not replaced."""
     return path.exists() and not path.is_file() and not path.is_dir()
 
 
+def _is_stdout(path: Path) -> bool:
+    """Whether stdout goes into that very file: one that took its place would leave stdout to a file without a name."""
+    try:
+        return sys.stdout is not None and os.path.samestat(path.stat(), os.fstat(sys.stdout.fileno()))
+    except (OSError, ValueError):
+        return False
+
+
 def try_file(path: Path) -> None:
     """Refuse a place where :func:`write_file` could not write; what is there stays as it is, and nothing is left behind."""
-    unfinished = _unfinished(path)
     try:
         if _is_device(path):
             # Opened, a pipe would wait for its reader, and some devices would begin.
             if not os.access(path, os.W_OK):
                 raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
             return
+        if _is_stdout(path):
+            raise InputError("out_is_stdout", path=str(path))
         if path.exists():
             path.open("r+b").close()
+        unfinished = _unfinished(_behind(path))
         unfinished.touch()
         unfinished.unlink()
     except OSError as error:
@@ -162,16 +182,23 @@ def try_file(path: Path) -> None:
 
 def write_file(path: Path, words: str) -> None:
     """Write a whole file or leave the one that is there; what is no file, a device or a pipe, is written to and stays what it is."""
-    unfinished = _unfinished(path)
     try:
         if _is_device(path):
             path.write_text(words, encoding="utf-8")
-            return
+        else:
+            _replace(_behind(path), words)
+    except OSError as error:
+        raise InputError("cannot_write", path=str(path), reason=error.strerror or "") from None
+
+
+def _replace(path: Path, words: str) -> None:
+    unfinished = _unfinished(path)
+    try:
         unfinished.write_text(words, encoding="utf-8")
         unfinished.replace(path)
-    except OSError as error:
+    except OSError:
         unfinished.unlink(missing_ok=True)
-        raise InputError("cannot_write", path=str(path), reason=error.strerror or "") from None
+        raise
 
 
 def write_out(words: str) -> None:
@@ -186,6 +213,17 @@ def write_out(words: str) -> None:
     except OSError as error:
         silence(sys.stdout)
         raise UnwrittenError(error.strerror) from None
+
+
+@contextmanager
+def unread_or_full() -> Iterator[None]:
+    """Within it stdout may fail, its reader have left or its disk be full: there is something of more weight to be said after it."""
+    try:
+        yield
+    except BrokenPipeError:
+        silence(sys.stdout)
+    except UnwrittenError:
+        return
 
 
 def is_terminal() -> bool:

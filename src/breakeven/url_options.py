@@ -17,7 +17,7 @@ Urls = Annotated[list[str] | None, option("--url", metavar="URL")]
 FOR, EVERY = "5s", "1s"
 ANOTHER = "error.page_other_engine"
 """The engine that is asked about need not be the one that runs; where a page does not tell whose it is, it is taken to be."""
-SHORT = ("error.evidence_no_rate", "error.no_arrivals")
+SHORT = ("error.evidence_no_rate", "error.evidence_no_lengths_none_ended", "error.no_arrivals")
 """Of what cannot be answered, what a longer reading might have told."""
 
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -118,3 +121,24 @@ def test_where_no_place_is_left_the_file_is_printed_after_the_rest(
     assert code == 2 and err.count("\n") == 1 and "cannot be written" in err
     page, sign, rest = out.partition("schema = ")
     assert "Fitted to" in page and tomllib.loads(sign + rest)["parameters"]
+
+
+@on_linux
+@pytest.mark.parametrize("stdout", ["full", "left"])
+def test_where_a_file_is_kept_is_said_even_where_nothing_can_be_shown(stdout: str, root: Path, tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "breakeven", "calibrate", str(root / LEVER), "--out", str(FULL)]
+    reading, writing = os.pipe()
+    os.close(reading)
+    with FULL.open("wb") as full:
+        out = full.fileno() if stdout == "full" else writing
+        ran = subprocess.run(words, stdout=out, stderr=subprocess.PIPE, text=True, check=False, env={**os.environ, "TMPDIR": str(tmp_path)})
+    os.close(writing)
+    (kept,) = tmp_path.iterdir()
+    assert ran.returncode == 2 and ran.stderr.count("\n") == 1 and str(kept) in ran.stderr
+
+
+def test_a_link_that_leads_nowhere_is_one_line(root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(link)
+    code, out, err = ran(capsys, ["calibrate", str(root / LEVER), "--out", str(link)])
+    assert (code, out, err.count("\n")) == (2, "", 1) and "cannot be written" in err

@@ -20,7 +20,7 @@ import pytest
 import streaming_engine
 from advancing_engine import RecordedEngine, served
 from composed_pages import Counting
-from hostile_server import Answering, free_port, serving, slowly, whole
+from hostile_server import Answering, Handler, free_port, serving, slowly, whole
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="Windows ends a program without asking it")
 LONGEST_S = 120.0
@@ -29,6 +29,9 @@ PAGE = """# TYPE vllm:num_requests_running gauge
 vllm:num_requests_running{engine="0",model_name="m"} 3
 # TYPE vllm:generation_tokens counter
 vllm:generation_tokens_total{engine="0",model_name="m"} 100
+"""
+ENDED = """# TYPE vllm:request_success counter
+vllm:request_success_total{engine="0",model_name="m",finished_reason="stop"} 7
 """
 DEVICE = """
 title = "A processor of the tests"
@@ -94,14 +97,26 @@ def test_before_anything_was_read_there_is_nothing_to_keep_and_the_exit_code_is_
     assert err.splitlines()[-1] == "ended by SIGTERM before enough was read"
 
 
+class Unending:
+    """An engine that generates for requests none of which ends."""
+
+    def __init__(self) -> None:
+        self.tokens = 100
+
+    def __call__(self, handler: Handler) -> None:
+        self.tokens += 10
+        page = PAGE.replace(" 100\n", f" {self.tokens}\n") + ENDED
+        whole(page)(handler)
+
+
 DESCRIBED = ("--model", "llama-3.1-8b", "--hardware", "h100-sxm", "--draws", "16")
 
 
 @pytest.mark.parametrize(("sent", "name"), [(signal.SIGTERM, "SIGTERM"), (signal.SIGINT, "Ctrl-C")])
-@pytest.mark.parametrize("page", [MUTE, whole(PAGE)], ids=["no page", "one page"])
+@pytest.mark.parametrize("page", [MUTE, whole(PAGE), Unending()], ids=["no page", "one page", "no request ended"])
 def test_advice_on_an_engine_that_was_not_read_for_long_enough_says_what_ended_it(page: Answering, sent: signal.Signals, name: str) -> None:
     with serving({"/metrics": page}) as server, typed("advise", "--url", f"{server.url}/metrics", "--for", "600s", *DESCRIBED) as process:
-        until(lambda: server.asked, process)
+        until(lambda: len(server.asked) >= (3 if isinstance(page, Unending) else 1), process)
         time.sleep(0.3)
         code, out, err = terminated(process, sent)
     last = err.splitlines()[-1]

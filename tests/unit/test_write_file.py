@@ -90,3 +90,37 @@ def test_what_the_user_may_not_write_is_refused_when_it_is_tried(anybodys: Path)
     for path in (kept, folder / "new"):
         with pytest.raises(InputError):
             try_file(path)
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_what_is_written_to_a_link_goes_where_it_leads(tmp_path: Path, there: bool) -> None:
+    folder, link = tmp_path / "folder", tmp_path / "link"
+    folder.mkdir()
+    if there:
+        (folder / "file").write_text("old", encoding="utf-8")
+    link.symlink_to(Path("folder", "file"))
+    try_file(link)
+    write_file(link, "new")
+    assert link.is_symlink() and [each.name for each in folder.iterdir()] == ["file"]
+    assert (folder / "file").read_text(encoding="utf-8") == "new"
+
+
+def test_a_link_that_leads_nowhere_is_refused(tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(link)
+    for write in (try_file, lambda path: write_file(path, "words")):
+        with pytest.raises(InputError):
+            write(link)
+    assert link.is_symlink() and [each.name for each in tmp_path.iterdir()] == ["link"]
+
+
+def test_a_file_that_stdout_goes_into_is_not_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place, link = tmp_path / "place", tmp_path / "link"
+    link.symlink_to(place)
+    with place.open("w", encoding="utf-8") as out:
+        monkeypatch.setattr("sys.stdout", out)
+        for path in (place, link):
+            with pytest.raises(InputError) as refused:
+                try_file(path)
+            assert refused.value.message.key == "error.out_is_stdout"
+        try_file(tmp_path / "other")

@@ -3,6 +3,7 @@
 # No `from __future__ import annotations`: typer reads the annotations of a verb.
 import re
 from collections.abc import Mapping, Sequence
+from os.path import realpath
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -132,7 +133,7 @@ def _show_fitted(
         raise InputError("calibrate_ship_name", value=ship)
     if out is not None and ship is not None:
         raise InputError("two_forms", first="--out", second="--ship")
-    if out is not None and Path(out).resolve() in {Path(file).resolve() for file in files}:
+    if out is not None and realpath(out) in map(realpath, files):
         raise InputError("calibrate_over_input", path=Path(out).as_posix())
     path = _place(out)
     if ship is not None:
