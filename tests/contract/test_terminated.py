@@ -81,7 +81,7 @@ def test_an_observation_keeps_what_was_read_and_says_what_ended_it(tmp_path: Pat
     with serving({"/metrics": Counting()}) as server:
         options = ("--for", "600s", "--every", "100ms", "--json", "--out", str(kept), *watch)
         with typed("observe", f"{server.url}/metrics", *options) as process:
-            until(lambda: len(server.asked) >= 4, process)
+            until(lambda: server.asked.count("/metrics") >= 4, process)
             code, out, err = terminated(process)
     assert code == 0, err
     evidence = json.loads(out)
