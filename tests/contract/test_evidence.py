@@ -22,6 +22,8 @@ from breakeven.renderers import json as as_json
 from breakeven.renderers import markdown, terminal
 from breakeven.spec.evidence import Evidence, Figure, Levels, Quantiles, Said, Told, Windowed
 
+RANGE = {"value": 1.0, "sure": "counted", "how": "observed.how_rate", "low": 3.0, "high": 2.0}
+
 
 def keys(warnings: tuple[Message, ...]) -> list[str]:
     return [warning.key for warning in warnings]
@@ -35,7 +37,7 @@ class TestItsFile:
     def test_what_was_written_is_read_back(self, tmp_path: Path) -> None:
         evidence = observation(
             acceptance_cumulative=(0.7, 0.5),
-            checks=(Said(key="observe.check", values={"share": 0.1}),),
+            checks=(Said(key="error.evidence_two"),),
             windows=Windowed(window_s=60.0, requests=(3.0, 4.0), output_tokens=(800.0, 900.0)),
         )
         path = tmp_path / "evidence.json"
@@ -83,6 +85,12 @@ class TestItsFile:
             (("latencies", "ttft", "mean"), None, "mean"),
             (("secret",), 1, "secret"),
             (("told", "sittings"), {}, "settings"),
+            (("told", "settings"), {"max_model_len": "lots"}, r"^evidence.json: told.settings.max_model_len = lots: a number"),
+            (("told", "settings"), {"enforce_eager": "perhaps"}, r"^evidence.json: told.settings.enforce_eager = perhaps"),
+            (("start",), "yesterday", r"^evidence.json: start = yesterday: no moment"),
+            (("replicas",), 0, r"^evidence.json: replicas: 0 cannot be"),
+            (("figures", "tpot_s"), RANGE, r"^evidence.json: figures.tpot_s: low 3"),
+            (("estimators",), {"tpot_s": [RANGE]}, r"estimators.tpot_s\[0\]: low 3"),
         ],
     )
     def test_a_damaged_value_is_named(self, path: tuple[str, ...], value: object, said: str) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from breakeven.errors import InputError
+from breakeven.origin.evidence_check import check_said
 from breakeven.origin.values import refuse_unknown, shown
 from breakeven.spec.evidence import EVIDENCE_SCHEMA, Evidence
 
@@ -52,6 +53,7 @@ def checked(raw: Mapping[str, object], name: str) -> Evidence:
     for path, value, high in _numbers(found):
         if not isfinite(value) or not 0.0 <= value <= high:
             raise InputError("evidence_number", path=f"{name}: {path}", value=value)
+    check_said(found, name)
     return found
 
 
