@@ -89,7 +89,7 @@ def model_step(figures: Mapping[str, Figure], d: Deployment, replicas: int, rank
         task=w.task,
     )
     point = evaluate(replace(without_own_rows(d), workload=pinned))
-    decode, rate = float(np.median(point.step_s)), _value(figures, "request_rate_per_s")
+    decode, rate = float(np.median(point.step_s)), in_window(figures, "request_rate_per_s")
     told = rate is not None and prompt is not None and d.disaggregation is None
     each = (rate or 0.0) / (replicas * replicas_among(ranks, d.model)) if told else 0.0
     whole = step_with_prompts(decode, each, measured.step_s, float(np.median(point.interference_s)))
@@ -101,7 +101,7 @@ def without_own_rows(d: Deployment) -> Deployment:
     return d if d.calibration is None else replace(d, calibration=replace(d.calibration, own=None))
 
 
-def _value(figures: Mapping[str, Figure], name: str) -> float | None:
+def in_window(figures: Mapping[str, Figure], name: str) -> float | None:
     """A figure of the time that was observed: one since the engine started is of another load."""
     figure = figures.get(name)
     return None if figure is None or figure.sure == "since_start" else figure.value
@@ -124,5 +124,5 @@ def _context(prompt: float | None, output: float | None) -> dict[str, Figure]:
 
 def _step(figures: Mapping[str, Figure]) -> dict[str, Figure]:
     """The step that a time per token makes, for an observation that does not tell it."""
-    tpot, length = _value(figures, "tpot_s"), _value(figures, "tokens_per_round") or _value(figures, "acceptance_length") or 1.0
+    tpot, length = in_window(figures, "tpot_s"), in_window(figures, "tokens_per_round") or in_window(figures, "acceptance_length") or 1.0
     return {} if not tpot else {"step_s": Figure(value=tpot * length, sure="derived", how="observed.how_step_tpot")}

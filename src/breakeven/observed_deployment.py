@@ -20,7 +20,7 @@ from breakeven.draws import MEDIAN
 from breakeven.errors import InputError
 from breakeven.evaluator import Noise, evaluate
 from breakeven.messages import Message
-from breakeven.model_step import ModelStep, model_step, without_own_rows
+from breakeven.model_step import ModelStep, in_window, model_step, without_own_rows
 from breakeven.origin.engine_fields import FIELDS, WITHOUT_EFFECT
 from breakeven.origin.evidence_layer import in_flight, of_one_replica, value_of, workload_table
 from breakeven.origin.model_source import load_told
@@ -93,7 +93,7 @@ def _seen(plain: Deployment, evidence: Evidence) -> Deployment | None:
 
 
 def _point(d: Deployment, plain: Deployment, seen: Deployment | None, evidence: Evidence, differs: tuple[str, ...]) -> Observed:
-    whole, tpot, step, ttft = (_in_window(evidence, name) for name in ("effective_batch", "tpot_s", "step_s", "ttft_s"))
+    whole, tpot, step, ttft = (in_window(evidence.figures, name) for name in ("effective_batch", "tpot_s", "step_s", "ttft_s"))
     batch = None if whole is None else whole / replicas_among(evidence.ranks, d.model)
     if tpot is None and step is not None:
         tpot = step / (value_of(evidence, "acceptance_length") or 1.0)
@@ -108,10 +108,10 @@ def _point(d: Deployment, plain: Deployment, seen: Deployment | None, evidence: 
         tpot_s=tpot or None,
         ttft_s=ttft,
         step_s=step,
-        request_rate_per_s=_in_window(evidence, "request_rate_per_s"),
-        output_tokens_per_s=_in_window(evidence, "output_tokens_per_s"),
+        request_rate_per_s=in_window(evidence.figures, "request_rate_per_s"),
+        output_tokens_per_s=in_window(evidence.figures, "output_tokens_per_s"),
         never_waited=_never_waited(evidence),
-        prompt_share=_in_window(evidence, "prompt_share"),
+        prompt_share=in_window(evidence.figures, "prompt_share"),
         mbu=None if batch is None or not tpot else _mbu(as_told(seen or plain, evidence), evidence, batch, tpot, step),
         model_tpot_s=model,
         model_with_prompts=seen is not None and (seen.workload.batch is None if same is None else same.with_prompts),
@@ -131,12 +131,6 @@ def _never_waited(evidence: Evidence) -> bool:
     """Whether readings enough found nobody waiting."""
     waiting = evidence.levels.get("waiting")
     return waiting is not None and evidence.readings >= ENOUGH and all(value < 0.5 for value in waiting.values)
-
-
-def _in_window(evidence: Evidence, name: str) -> float | None:
-    """A figure of the time that was observed: one since the engine started is of another load."""
-    figure = evidence.figures.get(name)
-    return None if figure is None or figure.sure == "since_start" else figure.value
 
 
 def _mbu(plain: Deployment, evidence: Evidence, batch: float, tpot_s: float, step_s: float | None) -> float | None:
@@ -202,7 +196,7 @@ def _first_token(seen: Deployment, evidence: Evidence, factor: float) -> float:
     latency = evidence.latencies.get("ttft")
     if latency is None or latency.count <= 0 or not latency.sense.endswith(FROM_ARRIVAL) or seen.workload.request_rate is None:
         return float("nan")
-    measured = _in_window(evidence, "ttft_s") or latency.mean
+    measured = in_window(evidence.figures, "ttft_s") or latency.mean
     if not measured:
         return float("nan")
     point = evaluate(seen, noise=Noise(step=factor, prefill=factor))

@@ -90,6 +90,7 @@ def test_the_order_in_which_things_were_found_does_not_show() -> None:
         ("[made]", "[made]\nauthor = 'me'", "unknown_key"),
         ("[residual.few]", "[residual.some]", "unknown_key"),
         ("tpot_between = 0.1", "tpot_betwen = 0.1", "unknown_key_near"),
+        ("tpot_between = 0.1", "tpot_between = 800.0", "too_large"),
     ],
 )
 def test_a_fault_is_named(old, new, key) -> None:

@@ -26,6 +26,8 @@ from breakeven.spec.calibration_file import (
 )
 
 KEYS = ("schema", "made", "files", "parameters", "residual", "deployments", "curves", "own", "correction", "sigma", "sent")
+LARGEST_DEVIATION = 10.0
+"""Of a logarithm: a factor of 22,000, which nobody measured."""
 
 
 def read_calibration(path: Path) -> CalibrationFile:
@@ -160,8 +162,15 @@ def _residual(table: Mapping[str, Any], where: str) -> dict[str, dict[str, float
     for level in table:
         entry = _table(table, level, where)
         refuse_unknown(entry, DEVIATIONS, f"{where}{level}.")
-        found[level] = {name: _weight(value, f"{where}{level}.{name}") for name, value in entry.items()}
+        found[level] = {name: _deviation(value, f"{where}{level}.{name}") for name, value in entry.items()}
     return found
+
+
+def _deviation(raw: object, path: str) -> float:
+    value = _weight(raw, path)
+    if value > LARGEST_DEVIATION:
+        raise InputError("too_large", path=path, value=value)
+    return value
 
 
 def _measured(table: Mapping[str, Any], where: str) -> MeasuredDeployment:
