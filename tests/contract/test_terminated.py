@@ -49,9 +49,7 @@ def typed(*arguments: str, module: bool = True) -> Iterator[subprocess.Popen[str
     """The program in a group of its own, of which nothing is left afterwards."""
     command = [sys.executable, *(("-m", "breakeven") if module else ()), *arguments]
     environment = {**os.environ, "BREAKEVEN_LANG": "en"}
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, start_new_session=True
-    ) as process:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, process_group=0) as process:
         try:
             yield process
         finally:
