@@ -221,8 +221,9 @@ def test_what_is_written_of_real_pairs_is_read_again(shared, tmp_path, capsys) -
     assert len(read_calibration(tmp_path / "pairs.toml").parameters) > 10
 
 
-def test_a_file_of_another_kind_is_not_written_over(sample: Path, tmp_path: Path, capsys) -> None:
-    path = tmp_path / "notes.md"
-    path.write_text("precious", encoding="utf-8")
+@pytest.mark.parametrize("words", ["precious", "# Probed by breakeven calibrate --probe\n"])
+def test_a_file_of_another_kind_is_not_written_over(sample: Path, tmp_path: Path, capsys, words: str) -> None:
+    path = tmp_path / "there.toml"
+    path.write_text(words, encoding="utf-8")
     code, out, err = ran(capsys, sample, "--out", path)
-    assert (code, out) == (2, "") and "no calibration" in err and path.read_text(encoding="utf-8") == "precious"
+    assert (code, out) == (2, "") and "is no calibration" in err and path.read_text(encoding="utf-8") == words

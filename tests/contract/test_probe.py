@@ -299,6 +299,15 @@ class TestVerb:
         assert parse_device(tomllib.loads((tmp_path / "here.toml").read_text()), "here").bandwidth_bytes_per_s == 1e11
         assert "--hardware here" in capsys.readouterr().out
 
+    def test_a_probed_device_is_made_anew_and_a_calibration_is_not_written_over(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        here, own = tmp_path / "here.toml", tmp_path / "own.toml"
+        own.write_text('schema = "breakeven.calibration/1"\n\n[made]\ncommand = "breakeven calibrate --probe"\n')
+        before = own.read_text()
+        assert [typed(["calibrate", "--probe", "--out", str(path)]) for path in (here, here, own)] == [0, 0, 2]
+        assert own.read_text() == before and "is no probed device" in capsys.readouterr().err
+
     @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device here that is always full")
     def test_what_cannot_be_written_is_shown_and_kept_elsewhere(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

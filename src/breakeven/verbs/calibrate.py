@@ -75,7 +75,7 @@ def calibrate(
             "--engine": engine,
         }
         _refuse_beside("--probe", {**others, **of_load})
-        _show_probed(ctx, hardware, _place(out), catalog_dirs or (), as_json, verbose)
+        _show_probed(ctx, hardware, _place_of_device(out), catalog_dirs or (), as_json, verbose)
         return
     if driven_url is not None:
         _refuse_beside("--url", {"FILES": files, "--ship": ship})
@@ -103,17 +103,18 @@ def _refuse_beside(first: str, others: Mapping[str, object]) -> None:
         raise InputError("two_forms", first=first, second=second)
 
 
-OURS = (b'schema = "breakeven.calibration/', b"breakeven calibrate --probe")
-"""What a calibration and a probed device begin with or hold: they may be made anew."""
+CALIBRATION, PROBED = b'schema = "breakeven.calibration/', b"breakeven calibrate --probe"
+"""What a calibration begins with, and what a probed device holds: each may be made anew, and neither by the other."""
 
 
 def _place(out: str | None) -> Path | None:
-    """Where a calibration or a probed device is to go."""
-    return out_file.place_for(out, _is_ours, "calibrate_out_other")
+    """Where a calibration is to go."""
+    return out_file.place_for(out, lambda head: CALIBRATION in head, "calibrate_out_other")
 
 
-def _is_ours(head: bytes) -> bool:
-    return any(sign in head for sign in OURS)
+def _place_of_device(out: str | None) -> Path | None:
+    """Where a probed device is to go; a calibration may name the command of a probe, and is none."""
+    return out_file.place_for(out, lambda head: PROBED in head and CALIBRATION not in head, "probe_out_other")
 
 
 def _show_fitted(
