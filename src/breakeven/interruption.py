@@ -64,20 +64,56 @@ def calls(end: Callable[[int], None]) -> Iterator[None]:
         yield
 
 
+ENDING = (signal.SIGINT, signal.SIGTERM)
+"""What ends a program from outside."""
+
+
 @contextmanager
 def unheard() -> Iterator[None]:
-    """Processes that are begun within it hear no Ctrl-C, from their first moment: it is for the one that began them to end them.
+    """Ctrl-C and SIGTERM wait until it is left, and processes that are begun within it hear neither until they :func:`hear`.
 
-    What a process does of its own accord comes too late: it would be interrupted before.
+    What a process does of its own accord comes too late: it would be interrupted before. And in the one that begins them an interrupt amid
+    a fork is lost, or leaves a lock taken or a process behind.
     """
+    with _put_off(), _blocked():
+        yield
+
+
+@contextmanager
+def _put_off() -> Iterator[None]:
+    """Whichever thread takes a signal, Python's main one answers it: afterwards."""
+    if current_thread() is not main_thread():
+        yield
+        return
+    came: list[int] = []
+    ours = [number for number in ENDING if callable(signal.getsignal(number))]
+    try:
+        with _handled(dict.fromkeys(ours, lambda number, frame: came.append(number))):
+            yield
+    finally:
+        for number in came:
+            signal.raise_signal(number)
+
+
+@contextmanager
+def _blocked() -> Iterator[None]:
+    """For this thread, and so for what it begins."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT,))
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
     try:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def hear() -> None:
+    """In a process that was begun :func:`unheard`: an interrupt is for its parent to answer, and SIGTERM ends it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
 
 
 @contextmanager

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import signal
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -72,16 +71,14 @@ def _pool(work: Callable[[Task, int], Answer], task: Task, jobs: int) -> Iterato
         raise BreakevenError("simulate_worker_lost") from None
     finally:
         for child in set(multiprocessing.active_children()) - before:
-            child.terminate()
+            child.kill()
             child.join()
         # Its thread is waited for, which is over as soon as its processes are: left alone it closes what the end of the program wakes.
         pool.shutdown(wait=True, cancel_futures=True)
 
 
 def _begin(work: Callable[..., Any], task: Any) -> None:
-    """An interrupt is the parent's to answer, and the parent ends this by SIGTERM."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    interruption.hear()
     _SHARED[:] = [work, task]
 
 

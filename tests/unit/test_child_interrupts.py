@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -54,17 +55,35 @@ def test_an_interrupt_at_the_first_moment_of_a_child_is_not_heard_there(tmp_path
     assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
 
 
-def test_a_ctrl_c_meanwhile_is_heard_afterwards() -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("elsewhere", [False, True], ids=["main thread", "another thread"])
+def test_a_signal_meanwhile_is_heard_afterwards(number: signal.Signals, elsewhere: bool) -> None:
+    """Python's main thread answers what any other takes: amid a fork it would be lost, or leave a process behind."""
     after: list[str] = []
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    before = signal.signal(number, signal.default_int_handler)
     try:
-        _press(after)
+        _press(number, after, elsewhere)
+        assert signal.getsignal(number) is signal.default_int_handler
     finally:
-        signal.signal(signal.SIGINT, before)
-    assert after == ["went on"] and signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+        signal.signal(number, before)
+    assert after == ["went on"] and number not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
 
 
-def _press(after: list[str]) -> None:
-    with pytest.raises(KeyboardInterrupt), interruption.unheard():
-        signal.pthread_kill(threading.get_ident(), signal.SIGINT)
-        after.append("went on")
+def _press(number: signal.Signals, after: list[str], elsewhere: bool) -> None:
+    listening, over = threading.Event(), threading.Event()
+
+    def listens() -> None:
+        listening.set()
+        over.wait(10.0)
+
+    thread = threading.Thread(target=listens)
+    thread.start()
+    listening.wait(10.0)
+    try:
+        with pytest.raises(KeyboardInterrupt), interruption.unheard():
+            signal.pthread_kill((thread.ident if elsewhere else None) or threading.get_ident(), number)
+            time.sleep(0.05)
+            after.append("went on")
+    finally:
+        over.set()
+        thread.join()
